@@ -7,6 +7,7 @@ mod key_command;
 pub mod keys;
 pub mod model;
 mod off;
+mod outbound;
 pub mod packages;
 mod recording;
 pub mod roots;

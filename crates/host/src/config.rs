@@ -131,6 +131,8 @@ pub struct Config {
     pub hosts: Sourced<Vec<String>>,
     pub any_file_system: Sourced<bool>,
     pub vi_keys: Sourced<bool>,
+    /// Certificates besides the system's, for providers.
+    pub ca_file: Option<Sourced<PathBuf>>,
     pub instructions: Sourced<bool>,
     /// Files that were looked for, and whether they are there.
     pub files: Vec<(PathBuf, bool)>,
@@ -157,6 +159,9 @@ impl Config {
             config.files.push((path, text.is_some()));
             if let Some(mut text) = text {
                 text.file.plugins.resolve(base.as_deref(), env)?;
+                if let Some(path) = &mut text.file.ca_file {
+                    packages::resolve_path(path, base.as_deref(), env)?;
+                }
                 config.layer(std::mem::take(&mut text.file), &|key| text.place(key));
             }
         }
@@ -273,6 +278,7 @@ impl Config {
             hosts: Sourced::built_in(Vec::new()),
             any_file_system: Sourced::built_in(false),
             vi_keys: Sourced::built_in(false),
+            ca_file: None,
             instructions: Sourced::built_in(true),
             files: Vec::new(),
             pending: Vec::new(),
@@ -284,13 +290,12 @@ impl Config {
 
 /// Refuses a project's file that has what is its reader's alone.
 fn own_alone(text: &read::Text) -> Result<(), Failure> {
-    if text.file.terminal.vi_keys.is_none() {
-        return Ok(());
-    }
-    let place = text.place(&["terminal", "vi_keys"]);
-    Err(Failure::new(
-        Exit::Config,
-        format!("{place}: a project cannot set `terminal.vi_keys`"),
-    )
-    .help(Help::OwnConfigFile))
+    let keys: &[&str] = match (text.file.terminal.vi_keys, &text.file.ca_file) {
+        (Some(_), _) => &["terminal", "vi_keys"],
+        (None, Some(_)) => &["ca_file"],
+        (None, None) => return Ok(()),
+    };
+    let place = text.place(keys);
+    let what = format!("{place}: a project cannot set `{}`", keys.join("."));
+    Err(Failure::new(Exit::Config, what).help(Help::OwnConfigFile))
 }

@@ -32,7 +32,7 @@ pub struct Words {
     pub path: fn(PathRemedy<'_>) -> String,
     /// What allows the use of a tool on a path.
     pub allow: fn(&str, Option<&str>) -> String,
-    /// After a failed request to a model; gets what is to be known about proxies.
+    /// After a failed request to a model; gets the variable of the proxy in use.
     pub model: fn(String) -> HelpTerms,
 }
 
@@ -44,11 +44,11 @@ impl Default for Words {
             remedy: |_| |_| String::new(),
             path: |_| String::new(),
             allow: |_, _| String::new(),
-            model: |proxies| HelpTerms {
+            model: |proxy| HelpTerms {
                 other_model: "",
                 model_list: "",
                 full_context: "",
-                proxies,
+                proxy,
             },
         }
     }

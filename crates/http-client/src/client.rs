@@ -1,8 +1,9 @@
 //! One endpoint and the connection to it, kept between requests. Does not depend on the content of requests and
 //! responses.
 
-use crate::connection::HttpConnection;
+use crate::connection::{Duplex, HttpConnection};
 use crate::error::{Error, HttpErrorKind};
+use crate::proxy::Proxy;
 use crate::tls::Tls;
 use crate::upload::Upload;
 use crate::url::BaseUrl;
@@ -64,6 +65,7 @@ pub struct HttpClient {
     net: Net,
     timeouts: Timeouts,
     tls: Tls,
+    proxy: Option<Proxy>,
     kept: Mutex<Option<(HttpConnection, Instant)>>,
 }
 
@@ -90,8 +92,16 @@ impl HttpClient {
             net,
             timeouts,
             tls: Tls::default(),
+            proxy: None,
             kept: Mutex::new(None),
         }
+    }
+
+    /// Sends all requests through this proxy: to an `https` endpoint through a tunnel, so that the proxy reads nothing; to
+    /// an `http` endpoint as requests to the proxy. The grant must reach [`Proxy::host_port`], and need not reach the endpoint.
+    #[must_use]
+    pub fn through(self, proxy: Option<Proxy>) -> Self {
+        Self { proxy, ..self }
     }
 
     /// Uses these root certificates, which clients can share.
@@ -164,7 +174,15 @@ impl HttpClient {
         let sent = timeout_at(until, connection.send(self.http(request)?)).await;
         Ok(
             match sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))? {
-                Ok(head) => Ok(self.answer(connection, head, until, now + self.timeouts.whole)),
+                Ok(head) => match self.asked_proxy() {
+                    Some(proxy) if head.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+                        let error = proxy.wants_login();
+                        return Err(self.error(error.kind, &error.message));
+                    }
+                    Some(_) | None => {
+                        Ok(self.answer(connection, head, until, now + self.timeouts.whole))
+                    }
+                },
                 Err(error) => Err(NoResponse {
                     nothing_received: connection.received() == before,
                     error,
@@ -195,11 +213,19 @@ impl HttpClient {
         };
         let mut http = hyper::Request::new(request.body.clone().unwrap_or_default());
         *http.method_mut() = request.method.clone();
-        let target = format!("{}{}", self.base.path(), request.path);
+        let host = self.base.host_header();
+        let origin = match self.asked_proxy() {
+            Some(_) => format!("http://{host}"),
+            None => String::new(),
+        };
+        let target = format!("{origin}{}{}", self.base.path(), request.path);
         *http.uri_mut() = target.parse().map_err(|error| bug(&error))?;
-        let host = HeaderValue::from_str(self.base.host_header()).map_err(|error| bug(&error))?;
+        let host = HeaderValue::from_str(host).map_err(|error| bug(&error))?;
         let headers = http.headers_mut();
         headers.clone_from(&request.headers);
+        if let Some(value) = self.asked_proxy().and_then(Proxy::authorization) {
+            headers.insert(header::PROXY_AUTHORIZATION, value.clone());
+        }
         headers.insert(header::HOST, host);
         headers
             .entry(header::ACCEPT_ENCODING)
@@ -210,46 +236,97 @@ impl HttpClient {
         Ok(http)
     }
 
+    /// The proxy that gets the requests themselves; one with a tunnel does not.
+    fn asked_proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_ref().filter(|_| !self.base.is_tls())
+    }
+
     async fn dial(&self) -> Result<HttpConnection, Error> {
-        let connect = async {
-            let stream = self
-                .net
-                .connect(self.base.host(), self.base.port(), self.timeouts.connect)
-                .await;
-            let stream = stream.map_err(|error| match error.kind() {
-                ErrorKind::Denied | ErrorKind::Revoked => {
-                    Error::new(HttpErrorKind::Denied, error.to_string())
-                }
-                ErrorKind::FixInput
-                | ErrorKind::Unavailable
-                | ErrorKind::Exhausted
-                | ErrorKind::Cancelled => {
-                    self.error(HttpErrorKind::Connect(error.io_kind()), &error.to_string())
-                }
-                ErrorKind::Bug => Error::new(HttpErrorKind::Bug, error.to_string()),
-            })?;
-            let secured = if self.base.is_tls() {
-                HttpConnection::over(
-                    self.tls
-                        .secure(self.base.host(), stream)
-                        .await
-                        .map_err(|(cause, why)| self.error(cause, &why))?,
-                )
-                .await
-            } else {
-                HttpConnection::over(stream).await
-            };
-            secured.map_err(|error| self.error(HttpErrorKind::Connect(None), &chain(&error)))
-        };
         let late = |_| {
             self.error(
                 HttpErrorKind::Connect(None),
-                &format!("no connection within {:?}", self.timeouts.connect),
+                &format!(
+                    "no connection{} within {:?}",
+                    self.way(),
+                    self.timeouts.connect
+                ),
             )
         };
-        timeout(self.timeouts.connect, connect)
+        timeout(self.timeouts.connect, self.connect())
             .await
             .map_err(late)?
+    }
+
+    /// ` through the proxy HOST:PORT`, for messages.
+    fn way(&self) -> String {
+        self.proxy
+            .as_ref()
+            .map(|proxy| format!(" through {proxy}"))
+            .unwrap_or_default()
+    }
+
+    async fn connect(&self) -> Result<HttpConnection, Error> {
+        let endpoint = self.base.host_port();
+        let first = self.proxy.as_ref().map_or(&endpoint, Proxy::host_port);
+        let stream = self
+            .net
+            .connect(&first.host, first.port, self.timeouts.connect)
+            .await
+            .map_err(|error| self.unconnected(&error))?;
+        let mut stream: Box<dyn Duplex> = Box::new(stream);
+        if let Some(proxy) = &self.proxy {
+            if proxy.is_tls() {
+                stream = self
+                    .secured_by(&first.host, stream)
+                    .await
+                    .map_err(|error| {
+                        Error::new(error.kind, format!("{proxy}: {}", error.message))
+                    })?;
+            }
+            if self.base.is_tls() {
+                proxy
+                    .tunnel(&mut stream, &endpoint)
+                    .await
+                    .map_err(|error| self.error(error.kind, &error.message))?;
+            }
+        }
+        if self.base.is_tls() {
+            stream = self.secured_by(self.base.host(), stream).await?;
+        }
+        HttpConnection::over(stream)
+            .await
+            .map_err(|error| self.error(HttpErrorKind::Connect(None), &chain(&error)))
+    }
+
+    async fn secured_by(
+        &self,
+        host: &str,
+        stream: Box<dyn Duplex>,
+    ) -> Result<Box<dyn Duplex>, Error> {
+        match self.tls.secure(host, stream).await {
+            Ok(stream) => Ok(Box::new(stream)),
+            Err((cause, why)) => Err(self.error(cause, &why)),
+        }
+    }
+
+    fn unconnected(&self, error: &authority::Error) -> Error {
+        match error.kind() {
+            ErrorKind::Denied | ErrorKind::Revoked => {
+                Error::new(HttpErrorKind::Denied, error.to_string())
+            }
+            ErrorKind::FixInput
+            | ErrorKind::Unavailable
+            | ErrorKind::Exhausted
+            | ErrorKind::Cancelled => {
+                // Of a proxy, the system's word is none about the endpoint.
+                let (what, why) = match &self.proxy {
+                    Some(proxy) => (format!("{proxy}: {error}"), None),
+                    None => (error.to_string(), error.io_kind()),
+                };
+                self.error(HttpErrorKind::Connect(why), &what)
+            }
+            ErrorKind::Bug => Error::new(HttpErrorKind::Bug, error.to_string()),
+        }
     }
 
     fn answer(
@@ -428,7 +505,6 @@ impl HttpResponse<'_> {
     }
 }
 
-/// The text of the cause of all others.
 /// Why the rest of an answer does not arrive. An early end of the stream needs no further reason.
 fn lost(error: &hyper::Error) -> String {
     let lost = "the connection was lost during the answer";

@@ -19,6 +19,8 @@ pub enum HttpErrorKind {
     Encoded,
     /// The response is over a limit.
     TooLarge,
+    /// The proxy does not connect to this endpoint, or wants another user and password.
+    Proxy,
     /// The grant does not include the host, or was revoked.
     Denied,
     Bug,

@@ -2,7 +2,7 @@
 //!
 //! Nothing runs in the background: the connection is polled by the future that waits for it, so an idle endpoint costs
 //! no wake-up, and dropping a request's future cancels it. Redirects are not followed, compression is not requested,
-//! proxies are not used, and nothing is retried except on a kept connection that the server had closed.
+//! a proxy is used where one is given, and nothing is retried except on a kept connection that the server had closed.
 //!
 //! It does not depend on vendors, tools or policy: the grant decides which hosts can be reached, the caller interprets
 //! responses.
@@ -11,6 +11,7 @@
 mod client;
 mod connection;
 mod error;
+mod proxy;
 pub mod sse;
 mod tls;
 mod upload;
@@ -21,5 +22,6 @@ pub use client::{HttpClient, HttpRequest, HttpResponse, MAX_ERROR_BODY, MAX_RESP
 pub use error::{Error, HttpErrorKind};
 pub use hyper::body::Bytes;
 pub use hyper::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-pub use tls::Tls;
+pub use proxy::{InvalidProxy, Proxy, is_direct};
+pub use tls::{InvalidCertificates, Tls};
 pub use upload::Upload;

@@ -1,8 +1,9 @@
 //! TLS, set up on the first use of an `https` URL, because reading the system's root certificates takes milliseconds
-//! that a local server does not need.
+//! that a local server does not need. Certificates that the caller adds are parsed at once.
 
 use crate::error::HttpErrorKind;
-use rustls::pki_types::{ServerName, UnixTime};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
@@ -12,19 +13,55 @@ use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// The system's root certificates, read on first use. Clones share them.
+/// The system's root certificates, read on first use, and those that were added. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Tls(Arc<OnceCell<Arc<ClientConfig>>>);
+pub struct Tls {
+    added: Arc<[CertificateDer<'static>]>,
+    config: Arc<OnceCell<Arc<ClientConfig>>>,
+}
+
+/// A file of certificates that cannot be used, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidCertificates(String);
 
 impl Tls {
+    /// Trusts the certificates of a PEM file besides the system's. Other sections of the file are skipped.
+    ///
+    /// # Errors
+    /// Text that is not PEM, no certificate, or one that is no certificate of an authority that can be parsed.
+    pub fn with_certificates(pem: &[u8]) -> Result<Self, InvalidCertificates> {
+        let mut added = Vec::new();
+        let mut check = RootCertStore::empty();
+        for found in CertificateDer::pem_slice_iter(pem) {
+            let number = added.len() + 1;
+            let unfit = |why: String| {
+                InvalidCertificates(format!("certificate {number} is not valid: {why}"))
+            };
+            let certificate = found.map_err(|error| unfit(error.to_string()))?;
+            check
+                .add(certificate.clone())
+                .map_err(|error| unfit(error.to_string()))?;
+            added.push(certificate);
+        }
+        if added.is_empty() {
+            let what = "there is no certificate in PEM form (-----BEGIN CERTIFICATE-----)";
+            return Err(InvalidCertificates(what.to_owned()));
+        }
+        Ok(Self {
+            added: added.into(),
+            config: Arc::default(),
+        })
+    }
+
     pub(crate) async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         host: &str,
         stream: S,
     ) -> Result<TlsStream<S>, (HttpErrorKind, String)> {
         let config = self
-            .0
-            .get_or_try_init(load)
+            .config
+            .get_or_try_init(|| load(self.added.clone()))
             .await
             .map_err(|why| (HttpErrorKind::Tls, why))?;
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
@@ -52,8 +89,8 @@ impl Tls {
     }
 }
 
-async fn load() -> Result<Arc<ClientConfig>, String> {
-    tokio::task::spawn_blocking(config)
+async fn load(added: Arc<[CertificateDer<'static>]>) -> Result<Arc<ClientConfig>, String> {
+    tokio::task::spawn_blocking(move || config(&added))
         .await
         .map_err(|error| format!("reading root certificates: {error}"))?
 }
@@ -71,10 +108,11 @@ impl TimeProvider for Clock {
     }
 }
 
-fn config() -> Result<Arc<ClientConfig>, String> {
+fn config(added: &[CertificateDer<'static>]) -> Result<Arc<ClientConfig>, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    let (usable, _) = roots.add_parsable_certificates(found.certs);
+    let all = found.certs.into_iter().chain(added.iter().cloned());
+    let (usable, _) = roots.add_parsable_certificates(all);
     if usable == 0 {
         let why = found
             .errors

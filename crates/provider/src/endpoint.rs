@@ -2,18 +2,20 @@
 //! them; temporary failures are retried; keys never appear in errors.
 
 mod list;
+mod transport;
 
 pub use list::{ListError, MAX_MODELS, list_models};
+pub use transport::Transport;
 
 use crate::decode::{Decode, DecodeError};
 use crate::failure::{Failure, FailureCause, HelpTerms, KeyStatus, RequestContext, RetryAdvice};
 use crate::retry::{Attempts, Pacing, RetryDecision, RetryPolicy, advice};
 use crate::vendor_error::VendorError;
 use async_trait::async_trait;
-use authority::{Net, Secret};
+use authority::Secret;
 use http_client::{
     BaseUrl, Bytes, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, HttpResponse,
-    Method, Timeouts, Upload, header,
+    Method, Upload, header,
 };
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
@@ -32,13 +34,11 @@ pub struct EndpointConfig {
     pub name: String,
     /// The URL of the API; the path of its chat endpoint at the end is dropped.
     pub base_url: BaseUrl,
-    /// Must reach [`BaseUrl::host_port`].
-    pub net: Net,
+    pub transport: Transport,
     /// Its id is shown in errors.
     pub key: Option<Secret>,
     /// The name of the variable that would hold a key, for the error about a missing key.
     pub key_source: Option<String>,
-    pub timeouts: Timeouts,
     pub retry: RetryPolicy,
     pub pacing: Pacing,
     pub max_output: Option<u32>,
@@ -145,10 +145,9 @@ impl<W: Wire> Endpoint<W> {
         let EndpointConfig {
             name,
             base_url,
-            net,
+            transport,
             key,
             key_source,
-            timeouts,
             retry,
             pacing,
             ..
@@ -164,7 +163,7 @@ impl<W: Wire> Endpoint<W> {
         } = config;
         let base_url = base::<W>(base_url);
         let url = base_url.to_string();
-        let client = HttpClient::new(base_url, net, timeouts);
+        let client = transport.client(base_url);
         let quiet = QUIET;
         Self {
             name,

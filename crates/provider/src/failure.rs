@@ -127,6 +127,7 @@ impl Failure {
                 HttpErrorKind::Tls
                 | HttpErrorKind::Encoded
                 | HttpErrorKind::TooLarge
+                | HttpErrorKind::Proxy
                 | HttpErrorKind::Denied
                 | HttpErrorKind::Bug,
             )
@@ -157,7 +158,7 @@ impl Failure {
             | FailureCause::Empty => ErrorKind::Unavailable,
             FailureCause::Http(HttpErrorKind::TooLarge) => ErrorKind::Exhausted,
             FailureCause::WrongPlace => ErrorKind::FixInput,
-            FailureCause::Http(HttpErrorKind::Denied) => ErrorKind::Denied,
+            FailureCause::Http(HttpErrorKind::Proxy | HttpErrorKind::Denied) => ErrorKind::Denied,
             FailureCause::ReceiverGone => ErrorKind::Cancelled,
             FailureCause::Http(HttpErrorKind::Bug) => ErrorKind::Bug,
             FailureCause::Refused { why, status, .. } => match (why, status) {
@@ -183,22 +184,23 @@ impl Failure {
                     other_model,
                     model_list,
                     full_context,
-                    proxies,
+                    proxy,
                 },
         } = place;
-        let unused = if proxies.is_empty() {
+        let through = if proxy.is_empty() {
             String::new()
         } else {
-            format!("; yoi does not use the proxy in {proxies}")
+            format!("; {proxy} names a proxy: check it, or add the host to NO_PROXY")
         };
         let text = match self.cause {
-            FailureCause::Http(HttpErrorKind::Connect(_)) => format!("check that the provider is running and that {url} is its address{unused}"),
+            FailureCause::Http(HttpErrorKind::Connect(_)) => format!("check that the provider is running and that {url} is its address{through}"),
             FailureCause::Http(HttpErrorKind::Timeout) => format!("the provider at {url} is slow or overloaded: try again, use a smaller model, start a new pod (its history is shorter), or raise the provider's `timeouts`"),
             FailureCause::Http(HttpErrorKind::Cut) => "try again; if the error persists, the provider, or a server in front of it, closes connections too early: if you run that server, check its log".to_owned(),
             FailureCause::Http(HttpErrorKind::Malformed) => format!("check that {url} is the right `base_url` and that `api` names the API of this provider; if both are right, try again"),
-            FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local providers usually use http://, not https://{unused}"),
+            FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local providers usually use http://, not https://{through}"),
             FailureCause::Http(HttpErrorKind::Encoded) => format!("turn off the compression in the server at {url}, or in the proxy in front of it"),
             FailureCause::Http(HttpErrorKind::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
+            FailureCause::Http(HttpErrorKind::Proxy) => format!("check the proxy in {proxy}, or add the host to NO_PROXY"),
             FailureCause::WrongPlace => format!("check the `base_url` {url}: for most providers it ends in /v1"),
             FailureCause::Http(HttpErrorKind::Denied) => "check the provider's `base_url`: this run may not connect to its host".to_owned(),
             FailureCause::Empty => format!("try again, or {other_model}"),
@@ -254,8 +256,8 @@ pub struct HelpTerms {
     pub model_list: &'static str,
     /// The ways out of a full context.
     pub full_context: &'static str,
-    /// The variables that name a proxy, as in `HTTPS_PROXY`; empty if there are none. This program uses no proxy.
-    pub proxies: String,
+    /// The variable whose proxy the requests go through, as in `HTTPS_PROXY`; empty if they go straight to the endpoint.
+    pub proxy: String,
 }
 
 /// The endpoint, model and key of a request, for help texts.

@@ -32,4 +32,4 @@ mod tests;
 mod vendor_error;
 
 pub use failure::HelpTerms;
-pub use http_client::{BaseUrl, InvalidUrl, Timeouts};
+pub use http_client::{BaseUrl, InvalidProxy, InvalidUrl, Proxy, Timeouts, Tls, is_direct};

@@ -1,6 +1,6 @@
 //! A server on loopback that answers each request with the next of its replies, and an endpoint that asks it.
 
-use crate::endpoint::{Endpoint, EndpointConfig, Wire};
+use crate::endpoint::{Endpoint, EndpointConfig, Transport, Wire};
 use crate::failure::HelpTerms;
 use crate::retry::{Pacing, RetryPolicy};
 use authority::{Net, Secret};
@@ -31,19 +31,21 @@ pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Endpoi
     let config = EndpointConfig {
         name: name.to_owned(),
         base_url: BaseUrl::parse(base_url).unwrap(),
-        net,
+        transport: Transport::plain(
+            net,
+            Timeouts {
+                connect: long,
+                first_byte: long,
+                between_bytes: long,
+                ..Timeouts::USUAL
+            },
+        ),
         key: Some(Secret::new(
             &ambient::claim(),
             "TEST_API_KEY",
             key.to_owned(),
         )),
         key_source: None,
-        timeouts: Timeouts {
-            connect: long,
-            first_byte: long,
-            between_bytes: long,
-            ..Timeouts::USUAL
-        },
         retry: RetryPolicy {
             attempts: 5,
             ..RetryPolicy::USUAL
@@ -92,7 +94,7 @@ pub(crate) const TERMS: HelpTerms = HelpTerms {
     other_model: "choose another model with -m",
     model_list: "yoi models",
     full_context: "compact it, or choose a model with a larger context",
-    proxies: String::new(),
+    proxy: String::new(),
 };
 
 pub(crate) enum Reply {

@@ -78,12 +78,12 @@ pub(crate) fn help(help: &Help) -> String {
 }
 
 /// What it calls the ways out of a failed request to a model.
-pub(crate) fn model_terms(proxies: String) -> provider::HelpTerms {
+pub(crate) fn model_terms(proxy: String) -> provider::HelpTerms {
     provider::HelpTerms {
         other_model: OTHER_MODEL,
         model_list: "yoi models",
         full_context: FULL_CONTEXT,
-        proxies,
+        proxy,
     }
 }
 

@@ -245,7 +245,9 @@ async fn post(
         .send(&request)
         .await
         .map_err(|error| match error.kind {
-            HttpErrorKind::Denied | HttpErrorKind::Bug => never(error.message),
+            HttpErrorKind::Proxy | HttpErrorKind::Denied | HttpErrorKind::Bug => {
+                never(error.message)
+            }
             HttpErrorKind::Connect(_)
             | HttpErrorKind::Tls
             | HttpErrorKind::Timeout

@@ -359,7 +359,7 @@ fn failed(error: Error) -> ToolError {
         | HttpErrorKind::Malformed
         | HttpErrorKind::Encoded => ErrorKind::Unavailable,
         HttpErrorKind::TooLarge => ErrorKind::Exhausted,
-        HttpErrorKind::Denied => ErrorKind::Denied,
+        HttpErrorKind::Proxy | HttpErrorKind::Denied => ErrorKind::Denied,
         HttpErrorKind::Bug => ErrorKind::Bug,
     };
     fail(kind, &error.message)

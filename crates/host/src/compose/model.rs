@@ -1,6 +1,7 @@
 //! Which model answers, why, and how it is reached.
 
 use super::keys::{self, ResolvedKey, describe};
+use super::outbound::{self, ProxyChoice};
 use super::recording;
 use crate::config::file::{ApiKind, ProviderConfig, TimeoutsConfig};
 use crate::config::parser_text::{explain, in_words};
@@ -17,14 +18,14 @@ use pod::record::BudgetKind;
 use provider::anthropic::{self, Messages};
 use provider::catalog;
 use provider::effort;
-use provider::endpoint::EndpointConfig;
+use provider::endpoint::{EndpointConfig, Transport};
 use provider::gemini::{self, Gemini};
 use provider::openai_chat::{self, Chat, Flavour};
 use provider::openai_responses::{self, Responses};
 use provider::recording::Recording;
 use provider::retry::{Pacing, RetryPolicy};
 use provider::scripted::{ScriptError, Scripted};
-use provider::{BaseUrl, Timeouts};
+use provider::{BaseUrl, Timeouts, Tls};
 use provider::{media, prices, windows};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -200,8 +201,26 @@ pub struct Reach {
     pub key: Option<Secret>,
     /// Where a key is looked for.
     pub key_source: Option<String>,
+    pub proxy: Option<ProxyChoice>,
+    pub tls: Tls,
     pub timeouts: Timeouts,
     pub retry: RetryPolicy,
+}
+
+impl Reach {
+    /// How requests get there, with these waits.
+    pub fn transport(&self, ambient: &Ambient, timeouts: Timeouts) -> Transport {
+        let proxy = self.proxy.as_ref().map(|choice| choice.proxy.clone());
+        let first = proxy
+            .as_ref()
+            .map_or_else(|| self.url.host_port(), |proxy| proxy.host_port().clone());
+        Transport {
+            net: Net::to(ambient, [first]),
+            proxy,
+            tls: self.tls.clone(),
+            timeouts,
+        }
+    }
 }
 
 /// Builds the model of this name. Nothing is connected yet, and nothing written.
@@ -219,8 +238,7 @@ pub fn build_with(
     env: &Env,
     key: impl FnOnce(&str) -> Result<Option<Secret>, Failure>,
 ) -> Result<Built, Failure> {
-    let (model, key) = plain(ambient, bare(name), config, env, key)?;
-    let secrets = key.into_iter().collect();
+    let (model, secrets) = plain(ambient, bare(name), config, env, key)?;
     if bare(name) == name {
         return Ok(Built {
             model,
@@ -237,17 +255,17 @@ pub fn build_with(
     })
 }
 
-/// A model, and its key where it has one.
+/// A model, and what it is reached with.
 fn plain(
     ambient: &Ambient,
     name: &str,
     config: &Config,
     env: &Env,
     key: impl FnOnce(&str) -> Result<Option<Secret>, Failure>,
-) -> Result<(Arc<dyn Model>, Option<Secret>), Failure> {
+) -> Result<(Arc<dyn Model>, Vec<Secret>), Failure> {
     let thinking = thinking(name, config)?;
     if name == OFFLINE {
-        return Ok((Arc::new(Offline), None));
+        return Ok((Arc::new(Offline), Vec::new()));
     }
     if let Some(file) = name.strip_prefix(SCRIPTED) {
         let script = script(name, &env.cwd.join(file))?;
@@ -257,32 +275,33 @@ fn plain(
                     .priced(price(name, config))
                     .windowed(context_window(name, config)),
             ),
-            None,
+            Vec::new(),
         ));
     }
     named(name, config)?;
     let (provider, at_vendor) = catalog::split(name).unwrap_or((name, ""));
-    let Reach {
-        url,
-        api,
-        key,
-        key_source,
-        timeouts,
-        retry,
-    } = endpoint(provider, config, env, || key(provider))?;
+    let reach = endpoint(provider, config, env, || key(provider))?;
     let own = config
         .models
         .get(name)
         .and_then(|known| known.timeouts.as_ref());
-    let timeouts = own.map_or(timeouts, |own| waits(own.value, timeouts));
+    let timeouts = own.map_or(reach.timeouts, |own| waits(own.value, reach.timeouts));
+    let proxy = reach.proxy.as_ref();
+    let variable = proxy.map_or("", |choice| choice.variable).to_owned();
+    let of_proxy = proxy.map(|choice| choice.secrets(ambient));
+    let secrets = reach
+        .key
+        .iter()
+        .cloned()
+        .chain(of_proxy.into_iter().flatten());
+    let secrets = secrets.collect();
     let endpoint = EndpointConfig {
         name: name.to_owned(),
-        net: Net::to(ambient, [url.host_port()]),
-        base_url: url,
-        key: key.clone(),
-        key_source,
-        timeouts,
-        retry,
+        transport: reach.transport(ambient, timeouts),
+        base_url: reach.url,
+        key: reach.key,
+        key_source: reach.key_source,
+        retry: reach.retry,
         pacing: Pacing::system(),
         max_output: config
             .models
@@ -292,15 +311,15 @@ fn plain(
         media: media(name, config),
         price: price(name, config),
         context_window: context_window(name, config),
-        terms: (env.words.model)(proxies(env)),
+        terms: (env.words.model)(variable),
     };
-    let model = match api.of_model(at_vendor) {
+    let model = match reach.api.of_model(at_vendor) {
         catalog::Api::OpenAiChat(flavour) => openai_chat::model(endpoint, flavour),
         catalog::Api::OpenAiResponses => openai_responses::model(endpoint),
         catalog::Api::Anthropic => anthropic::model(endpoint),
         catalog::Api::Gemini => gemini::model(endpoint),
     };
-    Ok((model, key))
+    Ok((model, secrets))
 }
 
 /// What a model's tokens cost: as configured, else by the table for a vendor the catalogue knows, and nothing on this
@@ -419,6 +438,8 @@ fn endpoint(
         let key_source = configured.key.as_ref().map(describe);
         let (timeouts, retry) = patience(configured);
         return Ok(Reach {
+            proxy: outbound::proxy(&url, env)?,
+            tls: outbound::tls(&url, config)?,
             url,
             api,
             key,
@@ -446,6 +467,8 @@ fn endpoint(
     let timeouts = Timeouts::USUAL;
     let retry = RetryPolicy::USUAL;
     Ok(Reach {
+        proxy: outbound::proxy(&url, env)?,
+        tls: outbound::tls(&url, config)?,
         url,
         api: known.api,
         key,
@@ -554,23 +577,6 @@ pub fn patience(provider: &ProviderConfig) -> (Timeouts, RetryPolicy) {
             ..RetryPolicy::USUAL
         },
     )
-}
-
-/// The variables that name a proxy, which this program does not use.
-fn proxies(env: &Env) -> String {
-    let names = [
-        "HTTPS_PROXY",
-        "https_proxy",
-        "HTTP_PROXY",
-        "http_proxy",
-        "ALL_PROXY",
-        "all_proxy",
-    ];
-    names
-        .into_iter()
-        .filter(|name| env.var(name).is_some())
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 /// The waits that are set, the others as before.

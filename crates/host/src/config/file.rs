@@ -58,6 +58,9 @@ pub struct File {
     /// The screen of `yoi attach`.
     #[serde(default)]
     pub terminal: TerminalConfig,
+    /// A file of certificates in PEM form that providers' certificates may be signed by, besides those of the system: absolute, with
+    /// `~/`, or below the directory of this file. Only the files of the machine and of the user may have it.
+    pub ca_file: Option<PathBuf>,
     /// Whether instructions are read: the user's own `AGENTS.md`, and `AGENTS.md` or `CLAUDE.md` of the project.
     pub instructions: Option<bool>,
 }

@@ -22,6 +22,7 @@ impl Config {
             sandbox,
             state,
             terminal,
+            ca_file,
             instructions,
         } = file;
         set(&mut self.model, model, || place(&["model"]));
@@ -125,6 +126,7 @@ impl Config {
         });
         self.vi_keys
             .set(terminal.vi_keys, || place(&["terminal", "vi_keys"]));
+        set(&mut self.ca_file, ca_file, || place(&["ca_file"]));
         self.instructions
             .set(instructions, || place(&["instructions"]));
     }

@@ -34,6 +34,10 @@ impl Config {
                 self.any_file_system.value != newer.any_file_system.value,
             ),
             (
+                "ca_file",
+                !same(self.ca_file.as_ref(), newer.ca_file.as_ref()),
+            ),
+            (
                 "instructions",
                 self.instructions.value != newer.instructions.value,
             ),

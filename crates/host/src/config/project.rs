@@ -73,6 +73,7 @@ impl Config {
             sandbox,
             state,
             terminal: _,
+            ca_file: _,
             instructions,
         } = file;
         let mut asking = Narrowing {

@@ -289,6 +289,7 @@ impl Http {
             was_sent: match error.kind {
                 HttpErrorKind::Connect(_)
                 | HttpErrorKind::Tls
+                | HttpErrorKind::Proxy
                 | HttpErrorKind::Denied
                 | HttpErrorKind::Bug => false,
                 HttpErrorKind::Timeout

@@ -1,12 +1,12 @@
 //! Listing an endpoint's models, for people; never used by a run.
 
-use super::{Wire, exposed, headers, refusal};
+use super::{Transport, Wire, exposed, headers, refusal};
 use crate::anthropic;
 use crate::catalog::Api;
 use crate::failure::{Failure, FailureCause};
 use crate::{gemini, openai_chat, openai_responses};
-use authority::{Net, Secret};
-use http_client::{BaseUrl, HttpClient, HttpErrorKind, HttpRequest, Method, Timeouts};
+use authority::Secret;
+use http_client::{BaseUrl, HttpClient, HttpErrorKind, HttpRequest, Method};
 use llm_worker::ErrorKind;
 use serde::Deserialize;
 use std::io;
@@ -46,27 +46,25 @@ pub struct ListError {
 pub async fn list_models(
     api: Api,
     base_url: &BaseUrl,
-    net: &Net,
+    transport: Transport,
     key: Option<&Secret>,
-    timeouts: Timeouts,
 ) -> Result<Vec<String>, ListError> {
     match api {
-        Api::OpenAiChat(_) => list::<openai_chat::ChatWire>(base_url, net, key, timeouts).await,
+        Api::OpenAiChat(_) => list::<openai_chat::ChatWire>(base_url, transport, key).await,
         Api::OpenAiResponses => {
-            list::<openai_responses::ResponsesWire>(base_url, net, key, timeouts).await
+            list::<openai_responses::ResponsesWire>(base_url, transport, key).await
         }
-        Api::Gemini => list::<gemini::GeminiWire>(base_url, net, key, timeouts).await,
-        Api::Anthropic => list::<anthropic::MessagesWire>(base_url, net, key, timeouts).await,
+        Api::Gemini => list::<gemini::GeminiWire>(base_url, transport, key).await,
+        Api::Anthropic => list::<anthropic::MessagesWire>(base_url, transport, key).await,
     }
 }
 
 async fn list<W: Wire>(
     base_url: &BaseUrl,
-    net: &Net,
+    transport: Transport,
     key: Option<&Secret>,
-    timeouts: Timeouts,
 ) -> Result<Vec<String>, ListError> {
-    let client = HttpClient::new(super::base::<W>(base_url.clone()), net.clone(), timeouts);
+    let client = transport.client(super::base::<W>(base_url.clone()));
     listed::<W>(&client, key).await.map_err(|failure| {
         let failure = failure.without(exposed(key).unwrap_or_default());
         let unconnected = if let FailureCause::Http(HttpErrorKind::Connect(why)) = failure.cause {

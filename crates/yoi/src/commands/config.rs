@@ -26,6 +26,8 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # model = "openai/gpt-4.1"              # or anthropic/…, openrouter/…, gemini/…, ollama/…, a provider named below, offline
 
+# ca_file = "~/corp.pem"                # certificates in PEM form for providers, besides the system's; not in a project's file
+
 # instructions = true                   # false: yoi does not read AGENTS.md and CLAUDE.md
 
 # [providers.local]                     # a provider: a server with one of four APIs
@@ -440,6 +442,10 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     ));
     rows.push(row("state.any_file_system", &config.any_file_system));
     rows.push(row("terminal.vi_keys", &config.vi_keys));
+    if let Some(file) = &config.ca_file {
+        let path = authority::escape(&file.value);
+        rows.push(("ca_file".to_owned(), path, file.source.clone()));
+    }
     rows.push(row("instructions", &config.instructions));
     rows
 }

@@ -3,8 +3,8 @@
 use crate::cli::JsonArgs;
 use crate::remedy;
 use crate::show::{checklist, out};
+use authority::Ambient;
 use authority::text::escape_line;
-use authority::{Ambient, Net};
 use host::compose::model::{
     OFFLINE, Reach, amounts, choose, effort_in_force, efforts, in_the_clear, price, reach,
 };
@@ -204,7 +204,6 @@ fn probe(
     runtime: &tokio::runtime::Runtime,
     reach: &Reach,
 ) -> Result<Vec<String>, ListError> {
-    let net = Net::to(ambient, [reach.url.host_port()]);
     let timeouts = Timeouts {
         connect: PROBE,
         first_byte: PROBE,
@@ -214,8 +213,7 @@ fn probe(
     runtime.block_on(list_models(
         reach.api,
         &reach.url,
-        &net,
+        reach.transport(ambient, timeouts),
         reach.key.as_ref(),
-        timeouts,
     ))
 }

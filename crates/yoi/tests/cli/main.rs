@@ -78,6 +78,7 @@ mod pods;
 mod project_trust;
 mod prompt;
 mod protocol_client;
+mod proxies;
 mod published_plugins;
 mod recorded_phases;
 mod recording;

@@ -381,7 +381,7 @@ fn what_widens_is_pending_with_its_line_and_does_nothing() {
 }
 
 #[test]
-fn a_project_cannot_choose_how_its_reader_writes() {
+fn a_project_cannot_set_what_is_its_readers_alone() {
     let scene = Scene::new();
     scene.config("[terminal]\nvi_keys = true\n");
     assert_eq!(shown(&scene).force["terminal.vi_keys"].0, "true");
@@ -391,6 +391,9 @@ fn a_project_cannot_choose_how_its_reader_writes() {
         "project/yoi.toml:3: a project cannot set `terminal.vi_keys`",
         "help: delete the line",
     ]);
+    scene.write("yoi.toml", "ca_file = \"ca.pem\"\n");
+    let refused = scene.yoi(&["config", "check"]).ends(78);
+    refused.says(&["project/yoi.toml:1: a project cannot set `ca_file`"]);
 }
 
 #[test]

@@ -566,6 +566,7 @@ fn is_unsent(error: &Error) -> bool {
     match error.kind {
         HttpErrorKind::Connect(_)
         | HttpErrorKind::Tls
+        | HttpErrorKind::Proxy
         | HttpErrorKind::Denied
         | HttpErrorKind::Bug => true,
         HttpErrorKind::Timeout
@@ -581,6 +582,7 @@ fn is_passing(error: &Error) -> bool {
     match error.kind {
         HttpErrorKind::Connect(_) | HttpErrorKind::Cut | HttpErrorKind::Timeout => true,
         HttpErrorKind::Tls
+        | HttpErrorKind::Proxy
         | HttpErrorKind::Denied
         | HttpErrorKind::Bug
         | HttpErrorKind::Malformed
@@ -591,7 +593,7 @@ fn is_passing(error: &Error) -> bool {
 
 fn kind(error: &Error) -> ErrorKind {
     match error.kind {
-        HttpErrorKind::Denied => ErrorKind::Denied,
+        HttpErrorKind::Proxy | HttpErrorKind::Denied => ErrorKind::Denied,
         HttpErrorKind::TooLarge => ErrorKind::Exhausted,
         HttpErrorKind::Malformed | HttpErrorKind::Encoded => ErrorKind::Corrupt,
         HttpErrorKind::Bug => ErrorKind::Bug,

@@ -1,5 +1,7 @@
 //! When a server that nobody calls ends: with a real child and a clock that is moved.
 
+mod reads;
+
 use super::*;
 use crate::pin::ServerInfo;
 use authority::{Confinement, EnvPolicy, SandboxMode};
@@ -21,22 +23,30 @@ fn spawner() -> Spawner {
     Spawner::new(&ambient::claim(), confinement, env, "mcp-test/1".to_owned()).unwrap()
 }
 
-/// A server that was called once, and the number of its process.
-async fn called(unchanged: Unchanged) -> (Arc<Server>, u32) {
+/// A server of this shell script, which is not started yet.
+fn of_script(script: &str, unchanged: Unchanged) -> Arc<Server> {
     let launch = Launch {
-        command: ["/bin/sh", "-c", SERVER].map(str::to_owned).to_vec(),
+        command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
         ..Launch::default()
     };
-    let about = (Era::Modern, "2026-07-28".to_owned(), ServerInfo::default());
-    let defined = crate::Definitions::default();
-    let pin = ServerPin::new("x".to_owned(), launch, about, defined);
     let start = Start::Child {
         spawner: spawner(),
         secrets: Vec::new(),
         cwd: std::env::temp_dir(),
     };
-    let server = Server::new(Arc::new(pin), start, unchanged, None);
-    let server = Arc::new(server);
+    started_by(launch, start, unchanged)
+}
+
+fn started_by(launch: Launch, start: Start, unchanged: Unchanged) -> Arc<Server> {
+    let about = (Era::Modern, "2026-07-28".to_owned(), ServerInfo::default());
+    let defined = crate::Definitions::default();
+    let pin = ServerPin::new("x".to_owned(), launch, about, defined);
+    Arc::new(Server::new(Arc::new(pin), start, unchanged, None))
+}
+
+/// A server that was called once, and the number of its process.
+async fn called(unchanged: Unchanged) -> (Arc<Server>, u32) {
+    let server = of_script(SERVER, unchanged);
     let until = Instant::now() + Duration::from_secs(60);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
     let request = ServerCall::Tool {

@@ -494,7 +494,7 @@ fn add(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
 
 fn kind_of(error: &http_client::Error) -> ErrorKind {
     match error.kind {
-        HttpErrorKind::Denied => ErrorKind::Denied,
+        HttpErrorKind::Proxy | HttpErrorKind::Denied => ErrorKind::Denied,
         HttpErrorKind::TooLarge => ErrorKind::Exhausted,
         HttpErrorKind::Bug => ErrorKind::Bug,
         HttpErrorKind::Connect(_)

@@ -3,7 +3,7 @@
 
 use crate::anthropic::{Messages, MessagesWire, endpoint};
 use crate::catalog::Api;
-use crate::endpoint::{Endpoint, EndpointConfig, list_models};
+use crate::endpoint::{Endpoint, EndpointConfig, Transport, list_models};
 use crate::test_server::{self, Reply, Server, Waits, ask, begun, millis, status, streamed};
 use authority::{HostPort, Net, Secret};
 use http_client::{BaseUrl, Timeouts};
@@ -292,7 +292,8 @@ async fn models_are_listed_with_the_same_headers() {
     let base = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", server.port)).unwrap();
     let net = Net::to(&ambient::claim(), [base.host_port()]);
     let key = Secret::new(&ambient::claim(), "K", KEY.to_owned());
-    let names = list_models(Api::Anthropic, &base, &net, Some(&key), Timeouts::USUAL).await;
+    let transport = Transport::plain(net, Timeouts::USUAL);
+    let names = list_models(Api::Anthropic, &base, transport, Some(&key)).await;
     assert_eq!(
         names,
         Ok(vec!["claude-a".to_owned(), "claude-b".to_owned()])

@@ -2,7 +2,7 @@
 
 use super::dialect::surface;
 use crate::catalog::Api;
-use crate::endpoint::{Endpoint, list_models};
+use crate::endpoint::{Endpoint, Transport, list_models};
 use crate::gemini::{Gemini, GeminiWire};
 use crate::test_server::{Reply, Server, ask, config, streamed};
 use authority::{HostPort, Net};
@@ -36,7 +36,8 @@ async fn an_error_inside_of_an_answer_is_tried_again() {
     assert_eq!(waits.lock().unwrap().len(), 1, "{events:?}");
     assert_eq!(events.last(), Some(&ModelEvent::Stop(StopReason::ToolUse)));
     let base = BaseUrl::parse(&url).unwrap();
-    let listed = list_models(Api::Gemini, &base, &net, None, Timeouts::USUAL).await;
+    let transport = Transport::plain(net, Timeouts::USUAL);
+    let listed = list_models(Api::Gemini, &base, transport, None).await;
     assert_eq!(listed.unwrap(), ["gemini-a", "gemini-b"]);
     let seen = server.seen();
     let line = "GET /v1beta/models?pageSize=1000 ";

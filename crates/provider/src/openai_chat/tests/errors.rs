@@ -612,14 +612,15 @@ async fn people_are_told_of_a_silence_and_of_lines_that_were_skipped() {
 }
 
 #[test]
-fn a_proxy_that_is_not_used_is_named() {
+fn the_variable_of_the_proxy_is_named() {
     let terms = crate::HelpTerms {
-        proxies: "HTTPS_PROXY".to_owned(),
+        proxy: "HTTPS_PROXY".to_owned(),
         ..TERMS
     };
     for cause in [
         http_client::HttpErrorKind::Connect(None),
         http_client::HttpErrorKind::Tls,
+        http_client::HttpErrorKind::Proxy,
     ] {
         let place = RequestContext {
             url: "http://x",
@@ -632,7 +633,7 @@ fn a_proxy_that_is_not_used_is_named() {
             .help
             .unwrap();
         assert!(
-            help.ends_with("; yoi does not use the proxy in HTTPS_PROXY"),
+            help.contains("HTTPS_PROXY") && help.ends_with("or add the host to NO_PROXY"),
             "{help}"
         );
     }

@@ -1,7 +1,7 @@
 //! The whole model against a server: connections, waits, retries, cuts.
 
 use crate::catalog::Api;
-use crate::endpoint::{Endpoint, list_models};
+use crate::endpoint::{Endpoint, Transport, list_models};
 use crate::openai_chat::{Chat, ChatWire, Flavour};
 use crate::test_server::{Reply, Server, Waits, ask, begun, config, millis, status, streamed};
 use authority::{HostPort, Net};
@@ -515,9 +515,8 @@ async fn models_are_listed() {
         list_models(
             Api::OpenAiChat(Flavour::Compatible),
             &base,
-            &net,
+            Transport::plain(net.clone(), Timeouts::USUAL),
             None,
-            Timeouts::USUAL,
         )
         .await
         .map_err(|error| error.kind)
