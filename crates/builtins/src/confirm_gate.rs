@@ -6,6 +6,7 @@
 //! the sandbox limits intentional damage.
 
 use crate::patterns::{compiled, shown};
+use crate::tool_search;
 use llm_worker::tool::Touch;
 use pod::feature::{
     FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
@@ -68,6 +69,7 @@ impl ConfirmGate {
                 "`tools` has an empty name or more than {MAX_TOOLS}; expected names of tools, or `*`"
             ));
         }
+        tool_search::names_a_tool(&tools)?;
         let patterns = compiled(&patterns, 0)?;
         let timeout = timeout.as_deref().map(time).transpose()?;
         Ok(Self(Arc::new(Live {

@@ -3,6 +3,7 @@
 //! Only calls that are safe to repeat: of tools that only read, or that are idempotent. Each repeat is a record of its
 //! own, with the call's idempotency key.
 
+use crate::tool_search;
 use llm_worker::ErrorKind;
 use pod::feature::{
     FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
@@ -66,6 +67,7 @@ impl Retry {
             times,
             wait_ms,
         } = &settings;
+        tool_search::names_a_tool(tools)?;
         match (tools.len(), *times, *wait_ms) {
             (0, ..) => Err("`tools` is empty; expected names of tools, or `*`".to_owned()),
             (many, ..) if many > MAX_TOOLS => {

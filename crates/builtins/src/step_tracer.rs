@@ -13,7 +13,7 @@ use pod::feature::{
     FeatureModule, HookKey, HostCapability,
 };
 use pod::hook::{Event, EventView};
-use pod::record::Record;
+use pod::record::{Record, VerdictGiven};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -170,6 +170,17 @@ impl Trace {
                     while self.calls.len() > MAX_CALLS {
                         self.calls.pop_first();
                     }
+                }
+                Vec::new()
+            }
+            // Of a call that names another tool than the one of its item.
+            Record::VerdictGiven(VerdictGiven {
+                call: Some(call),
+                tool: Some(named),
+                ..
+            }) => {
+                if let Some(tool) = self.calls.get_mut(call) {
+                    *tool = short(named);
                 }
                 Vec::new()
             }

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tools::{answer, counted, fail};
 
 /// This feature's id.
@@ -53,6 +53,19 @@ const MAX_NAMES: usize = 1_000;
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
 
+/// Refuses the tool that calls others in a setting `tools`: no call is judged as one of it, so the setting would be about none.
+///
+/// # Errors
+/// It is among them; the text names the key.
+pub(crate) fn names_a_tool(tools: &[String]) -> Result<(), String> {
+    match tools.iter().any(|tool| tool == CALLER) {
+        true => Err(format!(
+            "`tools` names {CALLER}, whose calls are those of the tools that it calls; expected the names of these, or `*`"
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Tools of one origin, and how all of their names begin that nobody changed.
 #[derive(Clone, Debug)]
 pub struct ToolGroup {
@@ -62,7 +75,7 @@ pub struct ToolGroup {
 
 /// The feature that finds the tools of these groups.
 #[derive(Clone, Debug, Default)]
-pub struct ToolSearch(pub Vec<ToolGroup>);
+pub struct ToolSearch(pub Arc<[ToolGroup]>);
 
 /// The feature without a tool to find.
 #[must_use]
@@ -89,10 +102,12 @@ impl FeatureModule for ToolSearch {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let tools = self.0.iter().flat_map(|group| &group.tools);
-        let live = Arc::new(Index::of(tools));
-        ctx.tools().implement(&SEARCH, &live, Index::search)?;
-        ctx.tools().implement(&CALL, &live, Index::call).map(drop)
+        let live = Arc::new(Live {
+            groups: self.0.clone(),
+            index: OnceLock::new(),
+        });
+        ctx.tools().implement(&SEARCH, &live, Live::search)?;
+        ctx.tools().implement(&CALL, &live, Live::call).map(drop)
     }
 }
 
@@ -188,6 +203,12 @@ struct Query {
     query: String,
 }
 
+/// The tools, and their index once something was searched: most runs search nothing.
+struct Live {
+    groups: Arc<[ToolGroup]>,
+    index: OnceLock<Index>,
+}
+
 /// Tools by their words.
 struct Index {
     tools: Vec<Indexed>,
@@ -253,9 +274,13 @@ impl Index {
         let long = 1.0 - LENGTH + LENGTH * of.length / self.mean.max(1.0);
         rarity * times * (SATURATION + 1.0) / (times + SATURATION * long)
     }
+}
 
+impl Live {
     async fn search(self: Arc<Self>, query: Query, _: ToolContext) -> ToolResult {
-        let hits = self.hits(&query.query);
+        let tools = || self.groups.iter().flat_map(|group| &group.tools);
+        let index = self.index.get_or_init(|| Index::of(tools()));
+        let hits = index.hits(&query.query);
         if hits.is_empty() {
             let text = "no tool has these words; try others, or a name of the list";
             return Ok(answer("nothing was found", text.to_owned()));
@@ -413,7 +438,7 @@ mod tests {
 
     #[test]
     fn five_hundred_tools_cost_a_bounded_list() {
-        let short = ToolSearch(vec![many(20, "Read a resource.\nAnd more.")]).descriptor();
+        let short = ToolSearch([many(20, "Read a resource.\nAnd more.")].into()).descriptor();
         let text = &short.instructions[0].text;
         assert!(
             text.contains("\nmcp__a-server__read_a_resource_7: Read a resource."),
@@ -423,7 +448,7 @@ mod tests {
         for (count, about) in [(500, "Read a resource of the server."), (2_000, "x")] {
             let mut group = many(count, about);
             group.tools[3].name = "renamed".to_owned();
-            let descriptor = ToolSearch(vec![group]).descriptor();
+            let descriptor = ToolSearch([group].into()).descriptor();
             assert_eq!(descriptor.problems(), [""; 0]);
             let texts: Vec<&str> = descriptor
                 .instructions

@@ -160,7 +160,7 @@ impl Config {
             if let Some(mut text) = text {
                 text.file.plugins.resolve(base.as_deref(), env)?;
                 if let Some(path) = &mut text.file.ca_file {
-                    packages::resolve_path(path, base.as_deref(), env)?;
+                    env.resolve(path, base.as_deref())?;
                 }
                 config.layer(std::mem::take(&mut text.file), &|key| text.place(key));
             }

@@ -145,6 +145,15 @@ impl Env {
         self.xdg("XDG_CACHE_HOME", ".cache")
     }
 
+    /// Makes a path of a configuration file absolute: `~/` is the home directory, others are below `base`.
+    pub fn resolve(&self, path: &mut PathBuf, base: Option<&Path>) -> Result<(), Failure> {
+        *path = match path.strip_prefix("~") {
+            Ok(rest) => self.home()?.join(rest),
+            Err(_) => base.unwrap_or(&self.cwd).join(&path),
+        };
+        Ok(())
+    }
+
     /// A path for people and reports: below the home or configuration directory by that, not by its place on this
     /// machine.
     pub fn shown(&self, path: &Path) -> String {

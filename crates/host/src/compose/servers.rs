@@ -105,7 +105,7 @@ pub(super) fn decided(
     }));
     let names = deferred.iter().flat_map(|group| &group.tools);
     let names: Vec<String> = names.map(|tool| tool.name.clone()).collect();
-    modules.push(Arc::new(ToolSearch(deferred)));
+    modules.push(Arc::new(ToolSearch(deferred.into())));
     match names.is_empty() {
         true => policy.disable(tool_search::ID, format!("{OFF}the model has all tools")),
         false => policy

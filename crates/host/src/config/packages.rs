@@ -28,23 +28,10 @@ impl PluginsConfig {
             .values_mut()
             .filter_map(|plugin| plugin.path.as_mut())
         {
-            resolve_path(path, base, env)?;
+            env.resolve(path, base)?;
         }
         Ok(())
     }
-}
-
-/// Makes a path of a file in the directory `base` absolute.
-pub(super) fn resolve_path(
-    path: &mut PathBuf,
-    base: Option<&Path>,
-    env: &Env,
-) -> Result<(), Failure> {
-    *path = match path.strip_prefix("~") {
-        Ok(rest) => env.home()?.join(rest),
-        Err(_) => base.unwrap_or(&env.cwd).join(&path),
-    };
-    Ok(())
 }
 
 impl Config {

@@ -29,6 +29,7 @@ fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGive
             ms: Some(run.ms),
         },
         transforms: Vec::new(),
+        tool: None,
     }
 }
 

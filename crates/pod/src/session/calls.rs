@@ -1,8 +1,9 @@
 //! What is known of a call that has no result, and of one that was refused.
 
 use crate::record::ApprovalId;
-use llm_worker::{ToolEffect, ToolOutcome};
+use llm_worker::{CallId, ToolEffect, ToolOutcome};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A call that has no result yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +55,31 @@ impl OpenCall {
             Some(CallApproval::Allowed { arguments_digest }) => arguments_digest == digest,
             Some(CallApproval::Waits(_) | CallApproval::Refused) => false,
         }
+    }
+}
+
+/// Most calls whose tools are kept.
+const MAX_NAMED: usize = 4_096;
+
+/// The tools of the newest calls that name one in their arguments, by what their verdicts say: everything that is about the tool
+/// of a call, and not about the item that the model wrote, asks here. Older verdicts say none: what was counted without them is
+/// counted the same way again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NamedTools(BTreeMap<CallId, String>);
+
+impl NamedTools {
+    pub(super) fn add(&mut self, call: CallId, tool: String) {
+        self.0.insert(call, tool);
+        while self.0.len() > MAX_NAMED {
+            self.0.pop_first();
+        }
+    }
+
+    /// The tool that this call names; none if it is the one of its item.
+    #[must_use]
+    pub fn of(&self, call: CallId) -> Option<&str> {
+        self.0.get(&call).map(String::as_str)
     }
 }
 

@@ -22,9 +22,12 @@ pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
                 kind: String::new(),
             })
         }
-        // Only those of gates that end a turn, or have a person look behind it, do. In a string, a quote has a backslash.
+        // Only those do that name the tool of a call, and those of gates that end a turn, or have a person look behind it. In a
+        // string, a quote has a backslash.
         ("verdict", VERSION)
-            if !frame.line.contains(r#""turn":"#) && !frame.line.contains(r#":"pause""#) =>
+            if ![r#""turn":"#, r#":"pause""#, r#""tool":"#]
+                .iter()
+                .any(|part| frame.line.contains(part)) =>
         {
             Ok(Record::Other {
                 kind: String::new(),

@@ -1,7 +1,7 @@
 //! The fold of a log into state. This one function changes a [`SessionState`], live and on replay.
 
 use super::approvals::Approvals;
-use super::calls::{CallApproval, OpenCall, RefusedCall};
+use super::calls::{CallApproval, NamedTools, OpenCall, RefusedCall};
 use super::context::{ContextMeter, ContextPolicy, ContextStatus, keeps_up_to};
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
@@ -88,6 +88,7 @@ pub struct SessionState {
     /// The reason of a gate in the newest turn to have a person look behind it.
     pub pause_due: Option<String>,
     pub open_calls: BTreeMap<CallId, OpenCall>,
+    pub named_tools: NamedTools,
     pub approvals: Approvals,
     /// The number of the newest item.
     pub items: u64,
@@ -383,6 +384,13 @@ impl SessionState {
                 self.end_judged(refuses);
             }
             Record::Features(features) => self.installed(&features.report),
+            Record::VerdictGiven(VerdictGiven {
+                call: Some(call),
+                tool: Some(tool),
+                ..
+            }) if self.open_calls.contains_key(call) => {
+                self.named_tools.add(*call, tool.clone());
+            }
             Record::VerdictGiven(_)
             | Record::FeatureNote(_)
             | Record::ClientCall(_)
@@ -585,7 +593,8 @@ impl SessionState {
                     );
                 }
                 if finished.outcome.status == ResultStatus::Refused {
-                    self.refused = Some(RefusedCall::of(&open.name, &finished.outcome));
+                    let tool = self.named_tools.of(finished.call).unwrap_or(&open.name);
+                    self.refused = Some(RefusedCall::of(tool, &finished.outcome));
                 }
                 if let Some(CallApproval::Waits(approval)) = open.approval {
                     self.approvals.withdraw(approval, &finished.outcome.summary);
@@ -920,8 +929,12 @@ impl SessionState {
     pub(super) fn count(&mut self, item: Item) -> Item {
         self.items += 1;
         self.refer(item.attachments());
+        let mut named = None;
         let tool = match &item {
-            Item::ToolResult { id, .. } => self.open_calls.get(id).map(|call| call.name.as_str()),
+            Item::ToolResult { id, .. } => {
+                named = self.named_tools.of(*id);
+                self.open_calls.get(id).map(|call| call.name.as_str())
+            }
             Item::User { .. }
             | Item::Command { .. }
             | Item::System { .. }
@@ -934,10 +947,8 @@ impl SessionState {
             .surface
             .as_ref()
             .map_or(&[][..], |(surface, _)| &surface.tools);
-        self.context.add(
-            &item,
-            tool.filter(|name| tools.iter().any(|tool| tool.name == *name)),
-        );
+        let known = tool.filter(|name| tools.iter().any(|tool| tool.name == *name));
+        self.context.add(&item, named.or(known));
         item
     }
 }

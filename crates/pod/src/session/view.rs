@@ -24,7 +24,7 @@ pub(super) fn project(
         return None;
     };
     let (surface, _) = state.surface.as_ref().filter(|_| state.shown != *before)?;
-    Some(before.project(pruned, items, surface))
+    Some(before.project(pruned, items, surface, &state.named_tools))
 }
 
 fn is_of_model(item: &Item) -> bool {

@@ -342,4 +342,4 @@ fn what_a_fold_is_kept_in_is_pinned() {
     );
 }
 
-const PINNED: &str = "4e2af1316cee6775d3657a32059a5c2b2437265ee58b28cd98b14cb08df8aef6";
+const PINNED: &str = "6f3e61009cf3d25835db18d9785aeef685fb7853611e42b6dfe8a00e579e1cef";

@@ -627,6 +627,9 @@ fn verdict(n: u64, open: CallId, newest: Option<u64>) -> Record {
         rule,
         gate: GateNote::default(),
         transforms: Vec::new(),
+        tool: newest
+            .filter(|_| n % 6 == 0)
+            .map(|_| format!("named-{}", n % 4)),
     }
     .into()
 }

@@ -24,6 +24,8 @@ pub struct VerdictGiven {
     pub gate: GateNote,
     /// The transforms that changed the call's arguments, or failed to, before it was judged.
     pub transforms: Vec<TransformNote>,
+    /// The tool that was called, where the arguments of the call name it; none where it is the one of the item.
+    pub tool: Option<String>,
 }
 
 /// The body of a [`VerdictGiven`] as the log has it.
@@ -43,6 +45,8 @@ struct VerdictLine {
     gate: GateNote,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     transforms: Vec<TransformNote>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
 }
 
 impl From<VerdictGiven> for VerdictLine {
@@ -54,6 +58,7 @@ impl From<VerdictGiven> for VerdictLine {
             rule,
             gate,
             transforms,
+            tool,
         } = given;
         let reason = decision.reason().to_owned();
         let after_ms = decision.after_ms();
@@ -66,6 +71,7 @@ impl From<VerdictGiven> for VerdictLine {
             after_ms,
             gate,
             transforms,
+            tool,
         }
     }
 }
@@ -83,6 +89,7 @@ impl TryFrom<VerdictLine> for VerdictGiven {
             after_ms,
             gate,
             transforms,
+            tool,
         } = line;
         Ok(Self {
             call,
@@ -91,6 +98,7 @@ impl TryFrom<VerdictLine> for VerdictGiven {
             rule,
             gate,
             transforms,
+            tool,
         })
     }
 }

@@ -94,6 +94,20 @@ fn a_script_has_the_settings_that_a_person_wrote() {
     };
     let without_gate: Vec<&str> = manifest.lines().filter(is_left).collect();
     let without_gate = without_gate.join("\n").replace("idempotent", "read_only");
+    fs::write(
+        &path,
+        without_gate.replace("default = 3", "default = \"3\""),
+    )
+    .unwrap();
+    let unfit = "the default of `most`: want integer";
+    scene
+        .yoi(&["plugin", "check", "acme-first"])
+        .ends(65)
+        .prints(&[unfit]);
+    scene
+        .yoi(&["plugin", "add", "acme-first"])
+        .ends(65)
+        .says(&[unfit]);
     fs::write(&path, without_gate).unwrap();
     scene.yoi(&["plugin", "add", "acme-first"]).ends(0);
     scene.yoi(&["grant", "plugin:acme-first"]).ends(0);

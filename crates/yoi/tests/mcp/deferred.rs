@@ -162,6 +162,70 @@ fn no_rule_or_gate_is_passed_by_through_the_search() {
         .says(&["there is no tool `CallTool`"]);
 }
 
+/// The journal says which tool a call is of, and who reads the journal goes by that: the item has the name of the tool that calls.
+#[test]
+fn what_is_said_of_a_call_is_said_of_the_tool_that_it_calls() {
+    let Some(scene) = scene() else { return };
+    add(&scene, "fake", "modern");
+    let denied = rule("allow") + &rule("deny").replace("__echo", "__fails");
+    let tracer = "[features.\"builtin:step-tracer\"]\nenabled = true\n";
+    defer(&scene, &format!("{tracer}{denied}"));
+    let echo = "mcp__fake__echo";
+    let fails = "mcp__fake__fails";
+    let text = "long ".repeat(200);
+    let calls = [
+        called(echo, json!({ "text": text })),
+        called(fails, json!({ "text": "x" })),
+    ];
+    let (_, run) = run_calls(&scene, "p", &calls);
+    run.ends(3)
+        .says(&[&format!("{fails} at mcp:fake is refused by the rule")]);
+    let records = scene.records("p");
+    let verdicts = of(&records, "verdict");
+    let tools: Vec<&str> = verdicts
+        .iter()
+        .filter_map(|verdict| verdict["tool"].as_str())
+        .collect();
+    assert_eq!(tools, [echo, fails]);
+    let traces = scene.path("state");
+    let traced = crate::scene::holding(&traces, "\"step\":\"tool_error\"");
+    let steps = std::fs::read_to_string(&traced[0]).unwrap();
+    for (step, tool) in [("tool", echo), ("tool_error", fails)] {
+        let has = |line: &str| {
+            line.contains(&format!("\"step\":\"{step}\"")) && line.contains(&format!("\"{tool}\""))
+        };
+        assert!(steps.lines().any(has), "{step} {tool}: {steps}");
+    }
+    scene.sound("p");
+    // The results of both count for their tools in the context of the next start, too.
+    defer(&scene, &rule("allow"));
+    let ask = json!({ "calls": [{ "name": CALL, "arguments": calls[1].1 }] });
+    let done = json!({ "text": "done" });
+    // The first three answers were used.
+    let script = [&done, &done, &done, &ask, &done].map(Value::clone);
+    let model = scene.script("asks.jsonl", &script);
+    let host = Host::start(&scene, &["go", "-m", &model, "--adopt"]);
+    until("a question", || status(&scene)["state"] == "waiting");
+    let context = status(&scene)["context_usage"].to_string();
+    assert!(
+        context.contains(echo) && context.contains(fails),
+        "{context}"
+    );
+    yoi(&scene, &["approve", "p", "1"]).ends(0);
+    until("the end of the turn", || is_done(&scene));
+    host.end(Signal::TERM);
+    scene.sound("p");
+    // A setting that names it would guard nothing.
+    for feature in ["confirm-gate", "retry"] {
+        let setting =
+            format!("[features.\"builtin:{feature}\"]\nenabled = true\ntools = [\"{CALL}\"]\n");
+        defer(&scene, &setting);
+        yoi(&scene, &["features"])
+            .ends(78)
+            .says(&["`tools` names CallTool"]);
+    }
+}
+
 #[test]
 fn five_hundred_tools_leave_requests_and_some_stay() {
     let Some(scene) = scene() else { return };

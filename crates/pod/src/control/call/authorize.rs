@@ -74,10 +74,17 @@ impl Authorizer {
     pub(crate) async fn judge(self, call: CallView) -> Authorization {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
+        let written = call.name.clone();
         let call = match named(&self.registry, call) {
             Ok(call) => call,
             Err(unfit) => return *unfit,
         };
+        let named = (call.name != written).then(|| call.name.clone());
+        let judged = self.judge_named(call).await;
+        Authorization { named, ..judged }
+    }
+
+    async fn judge_named(&self, call: CallView) -> Authorization {
         let hooks = self.registry.hooks();
         let (call, mut transforms) = enrich(&self.registry, &self.callbacks, call).await;
         let rewritten = hooks.any::<ToolArguments>(&call.name);
@@ -233,6 +240,7 @@ impl Authorizer {
             allowed: said,
             transforms: judged.transforms,
             asks: Asks::default(),
+            named: None,
         }
     }
 

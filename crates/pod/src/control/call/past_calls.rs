@@ -2,12 +2,14 @@
 //! recorded arguments, and the rules match what it names. Runs nothing.
 
 use super::authorize::Authorizer;
+use super::named::named;
 use super::parse::{DEADLINE, facts, prepare};
 use crate::control::core::Core;
 use crate::control::submit_error::SubmitError;
 use crate::permission::{Rule, RuleTrial};
 use crate::record::{ApprovalId, ApprovalRequested, Record};
 use crate::session::restore::{RestoreError, decode};
+use llm_worker::effect::CallView;
 use llm_worker::{CallId, Item};
 use protocol::method::{MatchedCall, MatchedCalls};
 use session_store::Reader;
@@ -100,6 +102,7 @@ impl PastSearch {
                 break;
             }
             past.searched += 1;
+            let call = self.resolved(call);
             if self.matches(&trial, &call) {
                 past.matched += 1;
                 if past.calls.len() < MAX_SHOWN_CALLS {
@@ -112,6 +115,31 @@ impl PastSearch {
             }
         }
         past
+    }
+
+    /// The call itself, or the one that it names. No other record says so of one that was refused.
+    fn resolved(&self, past: PastCall) -> PastCall {
+        let registry = &self.authorizer.registry;
+        if registry.tools().caller.as_deref() != Some(&*past.tool) {
+            return past;
+        }
+        let written = CallView {
+            id: past.call,
+            name: past.tool.clone(),
+            arguments: past.arguments.to_string(),
+        };
+        match named(registry, written) {
+            Ok(CallView {
+                id,
+                name,
+                arguments,
+            }) => PastCall {
+                call: id,
+                tool: name,
+                arguments: arguments.into(),
+            },
+            Err(_names_none) => past,
+        }
     }
 
     fn matches(&self, trial: &RuleTrial, call: &PastCall) -> bool {

@@ -26,6 +26,8 @@ pub(crate) struct Authorization {
     pub(super) transforms: Vec<TransformNote>,
     /// What a person is asked before the call runs.
     pub(super) asks: Asks,
+    /// The tool that the call names in its arguments, if it does.
+    pub(super) named: Option<String>,
 }
 
 impl Authorization {
@@ -37,6 +39,7 @@ impl Authorization {
             allowed: Vec::new(),
             transforms: Vec::new(),
             asks: Asks::default(),
+            named: None,
         }
     }
 
@@ -134,6 +137,7 @@ impl Authorization {
             allowed: mut authorization,
             transforms,
             asks,
+            named,
         } = self;
         let decision = match &verdict {
             CallVerdict::Allow(_) => Decision::Allow,
@@ -161,6 +165,7 @@ impl Authorization {
             rule,
             gate,
             transforms,
+            tool: named,
         });
         Input::Judged {
             id,

@@ -80,9 +80,10 @@ impl Running {
         let items = core.draft.items().unwrap_or_default();
         let mut kept = items.clone();
         let surface = core.state.surface.as_ref().map(|(surface, _)| surface);
-        surface.map(|surface| core.state.shown.project(pruned, &mut kept, surface));
+        let named = &core.state.named_tools;
+        surface.map(|surface| core.state.shown.project(pruned, &mut kept, surface, named));
         let stay: BTreeSet<(CallId, u64)> = kept.iter().filter_map(result).collect();
-        let tool = |call: CallId| {
+        let written = |call: CallId| {
             items.iter().find_map(|item| {
                 if let Item::ToolCall { id, name, .. } = item {
                     (*id == call).then(|| name.clone())
@@ -91,6 +92,7 @@ impl Running {
                 }
             })
         };
+        let tool = |call| named.of(call).map(str::to_owned).or_else(|| written(call));
         let results = items
             .iter()
             .filter_map(result)

@@ -27,10 +27,35 @@ pub(crate) fn problem(schema: &str) -> Option<String> {
         ));
     }
     let parsed = serde_json::from_str(schema).map_err(|error| error.to_string());
-    let compiled = parsed.and_then(|schema: Value| Schema::compile(schema).map(drop));
-    compiled
+    let checked = parsed.and_then(|schema: Value| {
+        let compiled = Schema::compile(schema.clone())?;
+        unfit_default(&schema, &compiled).map_or(Ok(()), Err)
+    });
+    checked
         .err()
         .map(|why| format!("the schema of the settings is not valid: {why}"))
+}
+
+/// The first default that does not fit the schema which has it: no start could take it.
+fn unfit_default(schema: &Value, compiled: &Schema) -> Option<String> {
+    let properties = schema.get("properties")?.as_object()?;
+    let with_default = properties
+        .iter()
+        .filter_map(|(key, property)| Some((key, property.get("default")?)));
+    for (key, default) in with_default {
+        let alone = Value::Object(Settings::from_iter([(key.clone(), default.clone())]));
+        let place = format!("/{}", key.replace('~', "~0").replace('/', "~1"));
+        let problems = compiled.problems(&alone);
+        // Those of the whole are about keys that are not set.
+        let own = problems.iter().find(|problem| {
+            let rest = problem.pointer.strip_prefix(&place);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+        if let Some(problem) = own {
+            return Some(format!("the default of {}", told(problem)));
+        }
+    }
+    None
 }
 
 /// The settings in effect: the written ones and the defaults of the schema.

@@ -137,6 +137,15 @@ fn a_schema_that_is_none_or_reaches_out_is_a_problem_of_the_descriptor() {
             r#"{"$ref":"http://127.0.0.1:9/x.json"}"#,
             "references outside of the schema are not loaded",
         ),
+        // A plugin with such a default passed its check, and ended each start.
+        (
+            r#"{"properties":{"most":{"type":"integer","default":"3"}}}"#,
+            "the default of `most`: want integer",
+        ),
+        (
+            r#"{"properties":{"a/b":{"items":{"type":"string"},"default":["x",1]}}}"#,
+            "the default of `a~1b.1`: want string",
+        ),
     ] {
         let problems = declaring("user:a", &[])
             .foreign_settings(schema)
@@ -147,6 +156,10 @@ fn a_schema_that_is_none_or_reaches_out_is_a_problem_of_the_descriptor() {
             "{schema}: {problems:?}"
         );
     }
+    // What has to be set is of the person, and no fault of a default beside it.
+    let fits = r#"{"required":["who"],"minProperties":2,"properties":{"who":{},"most":{"type":"integer","default":3}}}"#;
+    let descriptor = declaring("user:a", &[]).foreign_settings(fits).build();
+    assert_eq!(descriptor.problems(), [""; 0]);
 }
 
 #[test]

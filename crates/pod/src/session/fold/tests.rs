@@ -2,8 +2,9 @@
 
 use super::{MAX_CHANGING, MAX_OUTPUTS, SessionState};
 use crate::record::{
-    FileChanged, InputConsumed, InputLimits, InputMode, InputQueued, ItemAdded, NotificationQueued,
-    Output, Record, Response, Stored, SystemItem, ToolFinished, TurnFinished, TurnStarted,
+    Decision, FileChanged, GateNote, InputConsumed, InputLimits, InputMode, InputQueued, ItemAdded,
+    NotificationQueued, Output, Record, Response, Stored, SystemItem, ToolFinished, TurnFinished,
+    TurnStarted, VerdictGiven,
 };
 use crate::session::calls::RefusedCall;
 use crate::session::queue::MAX_KEYS;
@@ -324,6 +325,35 @@ fn a_call_that_ended_well_left_nothing_to_clean_up() {
         "a thread of a failed call may still work on it"
     );
     assert_eq!(state.file_changes, 2);
+}
+
+/// `verdict` records name the tool of a call whose item is another one's; older ones do not, and their sums stay what they were.
+#[test]
+fn a_call_counts_for_the_tool_that_its_verdict_names() {
+    let verdict = |tool: Option<&str>| {
+        Record::from(VerdictGiven {
+            call: Some(id(1)),
+            turn: None,
+            decision: Decision::Allow,
+            rule: "r".to_owned(),
+            gate: GateNote::default(),
+            transforms: Vec::new(),
+            tool: tool.map(str::to_owned),
+        })
+    };
+    for (named, counted) in [(Some("named"), "named"), (None, "other")] {
+        let mut state = folded([turn(1), call(1), verdict(named)]);
+        let refused = result(1, ResultStatus::Refused, None);
+        state.apply(&refused).unwrap();
+        let tool = state.refused.as_ref().map(|refused| &*refused.tool);
+        assert_eq!(tool, Some(named.unwrap_or("T")));
+        let context = serde_json::to_value(&state.context).unwrap();
+        assert_eq!(context["results"], serde_json::json!({ counted: 7 }));
+        assert_eq!(state.named_tools.of(id(1)), named);
+    }
+    // Of no call that is open.
+    let state = folded([turn(1), verdict(Some("named"))]);
+    assert_eq!(state.named_tools.of(id(1)), None);
 }
 
 #[test]

@@ -339,7 +339,10 @@ impl Scene<'_> {
         let sum = |items: &[Item]| items.iter().map(bytes).sum::<u64>();
         let mut items = self.items.clone();
         let before = sum(&self.items);
-        pruned.left = self.shown().project(&pruned, &mut items, self.surface);
+        let named = &self.next.state.named_tools;
+        pruned.left = self
+            .shown()
+            .project(&pruned, &mut items, self.surface, named);
         Plan {
             pruned,
             freed: before.saturating_sub(sum(&items)),

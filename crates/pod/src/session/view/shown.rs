@@ -2,6 +2,7 @@
 
 use super::seals;
 use crate::record::{KeptItem, Pruned, PrunedContent, View};
+use crate::session::calls::NamedTools;
 use crate::session::context::{GAP_SOURCE, OTHER, bytes};
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item, ResultStatus};
@@ -120,10 +121,11 @@ impl ShownItems {
         pruned: &Pruned,
         items: &mut Vec<Item>,
         surface: &Surface,
+        named: &NamedTools,
     ) -> PrunedContent {
         let after = self.after(pruned);
         let numbered = self.numbered(std::mem::take(items));
-        let mut change = Change::of(pruned, self, &after, &numbered, surface);
+        let mut change = Change::of(pruned, self, &after, &numbered, (surface, named));
         let mut shown: BTreeMap<u64, Item> = BTreeMap::new();
         for (number, item) in numbered {
             let Some(number) = number else { continue };
@@ -202,18 +204,14 @@ impl<'a> Change<'a> {
         before: &ShownItems,
         after: &ShownItems,
         items: &[(Option<u64>, Item)],
-        surface: &Surface,
+        (surface, named): (&Surface, &NamedTools),
     ) -> Self {
         let known = |name: &String| surface.tools.iter().any(|tool| tool.name == *name);
         let tool = |(_, item): &(Option<u64>, Item)| match item {
-            Item::ToolCall { id, name, .. } => Some((
-                *id,
-                if known(name) {
-                    name.clone()
-                } else {
-                    OTHER.to_owned()
-                },
-            )),
+            Item::ToolCall { id, name, .. } => {
+                let written = if known(name) { name } else { OTHER };
+                Some((*id, named.of(*id).unwrap_or(written).to_owned()))
+            }
             Item::User { .. }
             | Item::Command { .. }
             | Item::System { .. }

@@ -6,6 +6,7 @@ use crate::record::{
     CompactRequested, Encoder, KeptItem, Pruned, PrunedContent, Record, SurfaceSet, SurfaceSources,
     View, ViewLevel,
 };
+use crate::session::calls::NamedTools;
 use crate::session::fold::SessionState;
 use crate::session::standing::ActiveInput;
 use llm_worker::projection::Surface;
@@ -330,8 +331,14 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
         mark: MARK.to_owned(),
         ..Pruned::default()
     };
+    // A verdict named the tool of this call. Where none did, what left is of the tool of the item, as older records have it.
+    let mut named = NamedTools::default();
+    named.add(id(2), "named".to_owned());
+    let of_named = ShownItems::default().project(&pruned, &mut items.clone(), &surface, &named);
+    assert_eq!(of_named.bytes.keys().collect::<Vec<_>>(), ["named"]);
     let mut masked = items.clone();
-    let left = ShownItems::default().project(&pruned, &mut masked, &surface);
+    let left =
+        ShownItems::default().project(&pruned, &mut masked, &surface, &NamedTools::default());
     let mark = format!("({MIN_BYTES} of c00000002)");
     let expected = PrunedContent {
         results: 1,
@@ -371,7 +378,12 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
         },
         ..ShownItems::default()
     };
-    assert_eq!(shown.project(&pruned, &mut masked, &surface).results, 1);
+    assert_eq!(
+        shown
+            .project(&pruned, &mut masked, &surface, &NamedTools::default())
+            .results,
+        1
+    );
     assert_eq!(masked[4], before);
 }
 
@@ -447,7 +459,7 @@ fn a_loop_of_calls_keeps_all_its_seals_or_none() {
             ..Pruned::default()
         };
         let mut masked = items.clone();
-        let left = shown.project(&pruned, &mut masked, &surface);
+        let left = shown.project(&pruned, &mut masked, &surface, &NamedTools::default());
         assert_eq!(sealed(&masked), stay, "result {first}, {whole_loops}");
         assert_eq!(
             left.seals,
@@ -475,9 +487,12 @@ fn the_meter_loses_what_left() {
 /// What a change leaves, as texts.
 fn after(pruned: &Pruned, state: &SessionState, items: &[Item]) -> Vec<String> {
     let mut items = items.to_vec();
-    let left = state
-        .shown
-        .project(pruned, &mut items, &state.surface.as_ref().unwrap().0);
+    let left = state.shown.project(
+        pruned,
+        &mut items,
+        &state.surface.as_ref().unwrap().0,
+        &state.named_tools,
+    );
     assert_eq!(left, pruned.left, "the record says what left");
     items.iter().map(word).collect()
 }
@@ -647,7 +662,12 @@ fn a_later_change_joins_the_gaps_and_the_meter_counts_what_is_shown() {
     let count = |state: &mut SessionState, items: &mut Vec<Item>, plan: Pruned| {
         let before = state.shown.clone();
         state.apply(&Record::from(plan.clone())).unwrap();
-        before.project(&plan, items, &state.surface.as_ref().unwrap().0);
+        before.project(
+            &plan,
+            items,
+            &state.surface.as_ref().unwrap().0,
+            &state.named_tools,
+        );
         assert_eq!(state.shown.count(state.items), items.len() as u64);
         let bytes: u64 = items.iter().map(crate::session::context::bytes).sum();
         assert_eq!(state.context(None).unwrap().used, bytes / 4);
@@ -702,7 +722,12 @@ fn each_gap_keeps_a_mark_and_only_the_first_one_says_how() {
             .unwrap();
         let before = state.shown.clone();
         state.apply(&Record::from(plan.clone())).unwrap();
-        before.project(&plan, items, &state.surface.as_ref().unwrap().0);
+        before.project(
+            &plan,
+            items,
+            &state.surface.as_ref().unwrap().0,
+            &state.named_tools,
+        );
         plan.level
     };
     assert_eq!(change(&mut state, &mut items, 1_000_000), ViewLevel::Steps);
@@ -943,7 +968,12 @@ fn identical_results_are_referenced_once() {
     (items[1], items[15], items[17]) = (same(1), same(8), same(9));
     let plan = plan(&items, 12_000, 3_000).unwrap();
     let mut shown = items.clone();
-    ShownItems::default().project(&plan, &mut shown, &state(&[]).surface.unwrap().0);
+    ShownItems::default().project(
+        &plan,
+        &mut shown,
+        &state(&[]).surface.unwrap().0,
+        &NamedTools::default(),
+    );
     let content = |at: usize| {
         let Item::ToolResult { outcome, .. } = &shown[at] else {
             panic!("{:?}", shown[at])
