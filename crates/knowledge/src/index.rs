@@ -21,7 +21,7 @@ const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// Says in the file that it is ours (`yoic`), and which tables it has. A file of another version is built again.
 const APPLICATION: i64 = 0x796f_6963;
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// So many steps of SQLite pass until a reader asks again whether to end: a fraction of a millisecond.
 const ASKED_AFTER: i32 = 1000;
@@ -39,6 +39,8 @@ CREATE TABLE documents(id INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE, source
     UNIQUE(source, source_id));
 CREATE TABLE chunks(id INTEGER PRIMARY KEY, document INTEGER NOT NULL REFERENCES documents(id), seq INTEGER NOT NULL,
     heading TEXT NOT NULL, text TEXT NOT NULL, overlap INTEGER NOT NULL, digest TEXT NOT NULL, UNIQUE(document, seq));
+CREATE TABLE embeddings(model TEXT NOT NULL);
+CREATE TABLE vectors(id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, vector BLOB NOT NULL);
 CREATE VIRTUAL TABLE terms USING fts5(words, parts, heads, content='', contentless_delete=1,
     tokenize=\"ascii tokenchars '_+-#./:@$~'\");
 ";

@@ -1,8 +1,10 @@
-//! Keyword search: the best chunk of each document by BM25, with the reasons.
+//! Search: the best chunk of each document by its words (BM25), by its meaning (cosines of vectors) or by both, with the
+//! reasons.
 
 use crate::connector::MARKDOWN;
 use crate::index::ContextReader;
 use crate::terms::{AskedTerms, Terms};
+use crate::vectors::{OF_CHUNKS, QueryVector};
 use crate::{Error, ErrorKind};
 use rusqlite::{Row, params};
 use serde::Serialize;
@@ -14,8 +16,14 @@ pub const MAX_QUERY: usize = 4096;
 /// Most hits of one search.
 pub const MAX_RESULTS: usize = 50;
 
-/// How many chunks are compared: the best of each document among them is a hit.
-const CANDIDATES: i64 = 80;
+/// How many chunks each side gives: the best of each document among them is a hit.
+const CANDIDATES: usize = 80;
+
+/// How much of a score is that of meaning, where a search has both sides.
+const OF_MEANING: f64 = 0.6;
+
+/// What is added to a rank before it is inverted: more, and the first ranks count less before the others.
+const RANKS: f64 = 60.0;
 
 /// How much a term counts in the words of a chunk, in the other ways to write them, and in its headings, title and path. Chosen
 /// by the questions of `tests/recall`.
@@ -32,6 +40,53 @@ pub struct SearchQuery {
     pub path: Option<String>,
     /// Most hits, 1 to [`MAX_RESULTS`].
     pub limit: usize,
+    /// What is compared.
+    pub mode: SearchMode,
+    /// The meaning of `text`; needed for a mode that compares it.
+    pub vector: Option<QueryVector>,
+}
+
+/// What a search compares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SearchMode {
+    /// Words.
+    #[default]
+    Keyword,
+    /// Meaning.
+    Semantic,
+    /// Both: of the scores, each scaled from 0 to 1 among its candidates, meaning counts 0.6 and words 0.4.
+    Hybrid,
+    /// Both: the sum of 1 / (60 + rank) of each side.
+    Ranks,
+}
+
+impl SearchMode {
+    fn has_words(self) -> bool {
+        self != Self::Semantic
+    }
+
+    fn has_meaning(self) -> bool {
+        self != Self::Keyword
+    }
+
+    /// What a candidate of a side adds to its score.
+    fn adds(self, part: &PartScore, of_both: f64) -> f64 {
+        match self {
+            Self::Keyword | Self::Semantic => part.normalized,
+            Self::Hybrid => of_both * part.normalized,
+            Self::Ranks => 1.0 / (RANKS + part.rank as f64),
+        }
+    }
+}
+
+impl SearchQuery {
+    /// SQL over `c`, `d` and `s`, a chunk, its document and its source, with the source as `?3` and the path as `?4`.
+    pub(crate) fn filter(&self) -> Option<&'static str> {
+        let is_filtered = self.source.is_some() || self.path.is_some();
+        is_filtered.then_some(
+            "(?3 IS NULL OR s.name = ?3) AND (?4 IS NULL OR substr(d.source_id, 1, length(?4)) = ?4)",
+        )
+    }
 }
 
 /// The best chunk of a document.
@@ -53,7 +108,8 @@ pub struct SearchHit {
     pub text: String,
     /// When the document last changed, in seconds since 1970.
     pub updated_at: i64,
-    /// From 0 to 1, where 1 is the best candidate of this search: `explain.normalized`.
+    /// The sum of what both sides add (`explain.keyword.adds` and `explain.semantic.adds`); of a search by words alone from 0
+    /// to 1, where 1 is its best candidate.
     pub score: f64,
     pub explain: Explanation,
 }
@@ -82,19 +138,52 @@ impl SearchHit {
 pub struct Explanation {
     /// The place of the chunk among all candidates, from 1.
     pub rank: usize,
-    /// The BM25 score; more is better.
+    /// The BM25 score; more is better. 0 if the chunk is no candidate by its words.
     pub bm25: f64,
     /// `bm25` between the worst candidate (0) and the best (1).
     pub normalized: f64,
     /// The terms of the query that the chunk, its headings or its path have.
     pub terms: Vec<String>,
+    /// What its words add, if it is a candidate by them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyword: Option<PartScore>,
+    /// What its meaning adds, if it is a candidate by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub semantic: Option<PartScore>,
+}
+
+/// What one side says of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PartScore {
+    /// The place among the candidates of this side, from 1.
+    pub rank: usize,
+    /// BM25, or the cosine.
+    pub raw: f64,
+    /// `raw` between the worst candidate (0) and the best (1).
+    pub normalized: f64,
+    /// What it adds to the score of the hit.
+    pub adds: f64,
+}
+
+/// A chunk that one side or both found.
+#[derive(Clone, Copy, Default)]
+struct FoundChunk {
+    keyword: Option<PartScore>,
+    semantic: Option<PartScore>,
+}
+
+impl FoundChunk {
+    fn score(&self) -> f64 {
+        let adds = |part: &Option<PartScore>| part.map_or(0.0, |part| part.adds);
+        adds(&self.keyword) + adds(&self.semantic)
+    }
 }
 
 /// The best chunk of a document, before its text is read.
 struct Candidate {
     chunk: i64,
     rank: usize,
-    bm25: f64,
+    found: FoundChunk,
     document: String,
     source_id: String,
     updated_at: i64,
@@ -104,7 +193,8 @@ impl ContextReader {
     /// The best documents for a query, the best first; ties by date, then by id. Empty if no chunk has one of its words.
     ///
     /// # Errors
-    /// `FixInput` for a query without words or over its bounds; `Damaged`; see [`ErrorKind`].
+    /// `FixInput` for a query without words, over its bounds, or by a meaning that the index has no vectors for; `Damaged`; see
+    /// [`ErrorKind`].
     pub fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, Error> {
         let wrong = |text: String| Error::new(ErrorKind::FixInput, text);
         if query.text.len() > MAX_QUERY {
@@ -115,30 +205,40 @@ impl ContextReader {
         }
         let asked = AskedTerms::of(&query.text);
         let asked = asked.ok_or_else(|| wrong("the query has no words".to_owned()))?;
-        let ranked = self.ranked(&asked, query)?;
-        let (Some((_, best)), Some((_, worst))) = (ranked.first(), ranked.last()) else {
-            return Ok(Vec::new());
-        };
-        let spread = best - worst;
+        let mut found: BTreeMap<i64, FoundChunk> = BTreeMap::new();
+        if query.mode.has_words() {
+            for (chunk, part) in parts(self.ranked(&asked, query)?, query.mode, 1.0 - OF_MEANING) {
+                found.entry(chunk).or_default().keyword = Some(part);
+            }
+        }
+        if query.mode.has_meaning() {
+            let vector = query.vector.as_ref();
+            let vector = vector.ok_or_else(|| wrong("the query has no vector".to_owned()))?;
+            let near = self.nearest(vector, query, CANDIDATES)?;
+            for (chunk, part) in parts(near, query.mode, OF_MEANING) {
+                found.entry(chunk).or_default().semantic = Some(part);
+            }
+        }
+        let mut ranked: Vec<(i64, FoundChunk)> = found.into_iter().collect();
+        ranked.sort_by(|(_, a), (_, b)| b.score().total_cmp(&a.score()));
         let mut hits = Vec::new();
-        for candidate in self.of_each_document(&ranked)? {
+        for candidate in self.of_each_document(ranked)? {
             if hits.len() == query.limit {
                 break;
             }
             if !self.may_show(&candidate.source_id) {
                 continue;
             }
-            let normalized = match spread > 0.0 {
-                true => (candidate.bm25 - worst) / spread,
-                false => 1.0,
-            };
+            let FoundChunk { keyword, semantic } = candidate.found;
             let explain = Explanation {
                 rank: candidate.rank,
-                bm25: candidate.bm25,
-                normalized,
+                bm25: keyword.map_or(0.0, |part| part.raw),
+                normalized: keyword.map_or(0.0, |part| part.normalized),
                 terms: Vec::new(),
+                keyword,
+                semantic,
             };
-            let mut hit = self.hit(candidate.chunk, explain)?;
+            let mut hit = self.hit(candidate.chunk, candidate.found.score(), explain)?;
             hit.explain.terms = matched(&asked, &hit);
             hits.push(hit);
         }
@@ -146,17 +246,17 @@ impl ContextReader {
     }
 
     /// The best chunk of each document, the best first; ties by date, then by id.
-    fn of_each_document(&self, ranked: &[(i64, f64)]) -> Result<Vec<Candidate>, Error> {
+    fn of_each_document(&self, ranked: Vec<(i64, FoundChunk)>) -> Result<Vec<Candidate>, Error> {
         let sql = "SELECT d.uuid, d.source_id, d.updated_at FROM chunks c JOIN documents d ON d.id = c.document WHERE c.id = ?1";
         let mut documents = self.db.prepare(sql)?;
         let mut known = BTreeSet::new();
         let mut candidates = Vec::new();
-        for (rank, (chunk, bm25)) in (1..).zip(ranked) {
+        for (rank, (chunk, found)) in (1..).zip(ranked) {
             let read = |row: &Row<'_>| {
                 Ok(Candidate {
-                    chunk: *chunk,
+                    chunk,
                     rank,
-                    bm25: *bm25,
+                    found,
                     document: row.get(0)?,
                     source_id: row.get(1)?,
                     updated_at: row.get(2)?,
@@ -169,7 +269,8 @@ impl ContextReader {
         }
         candidates.sort_by(|a, b| {
             let by_date = b.updated_at.cmp(&a.updated_at);
-            let order = b.bm25.total_cmp(&a.bm25).then(by_date);
+            let by_score = b.found.score().total_cmp(&a.found.score());
+            let order = by_score.then(by_date);
             order.then_with(|| a.document.cmp(&b.document))
         });
         Ok(candidates)
@@ -177,13 +278,10 @@ impl ContextReader {
 
     /// The best chunks with their scores.
     fn ranked(&self, asked: &AskedTerms, query: &SearchQuery) -> Result<Vec<(i64, f64)>, Error> {
-        let filter = match (&query.source, &query.path) {
-            (None, None) => "",
+        let filter = match query.filter() {
+            None => String::new(),
             // The plus keeps the table from being asked once for each chunk.
-            _ => {
-                "AND +rowid IN (SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document JOIN sources s ON s.id = d.source
-                WHERE (?3 IS NULL OR s.name = ?3) AND (?4 IS NULL OR substr(d.source_id, 1, length(?4)) = ?4))"
-            }
+            Some(filter) => format!("AND +rowid IN (SELECT c.id {OF_CHUNKS} WHERE {filter})"),
         };
         let sql = format!(
             "SELECT rowid, rank FROM terms WHERE terms MATCH ?1 AND rank MATCH '{BM25}' {filter} ORDER BY rank LIMIT ?2"
@@ -192,20 +290,22 @@ impl ContextReader {
         let read = |row: &Row<'_>| -> Result<(i64, f64), rusqlite::Error> {
             Ok((row.get(0)?, -row.get::<_, f64>(1)?))
         };
-        let rows = match filter {
-            "" => ranked.query_map(params![asked.expression(), CANDIDATES], read)?,
-            _ => ranked.query_map(
-                params![asked.expression(), CANDIDATES, query.source, query.path],
-                read,
-            )?,
+        let most = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
+        let expression = asked.expression();
+        let rows = match query.filter() {
+            None => ranked.query_map(params![expression, most], read)?,
+            Some(_) => {
+                ranked.query_map(params![expression, most, query.source, query.path], read)?
+            }
         };
         Ok(rows.collect::<Result<_, rusqlite::Error>>()?)
     }
 
-    fn hit(&self, chunk: i64, explain: Explanation) -> Result<SearchHit, Error> {
-        let sql = "SELECT d.uuid, c.seq, c.digest, s.name, d.source_id, d.source_url, d.title, d.content_type, c.heading,
-            c.text, d.updated_at
-            FROM chunks c JOIN documents d ON d.id = c.document JOIN sources s ON s.id = d.source WHERE c.id = ?1";
+    fn hit(&self, chunk: i64, score: f64, explain: Explanation) -> Result<SearchHit, Error> {
+        let sql = format!(
+            "SELECT d.uuid, c.seq, c.digest, s.name, d.source_id, d.source_url, d.title, d.content_type, c.heading,
+            c.text, d.updated_at {OF_CHUNKS} WHERE c.id = ?1"
+        );
         let read = |row: &Row<'_>| {
             let document: String = row.get(0)?;
             Ok::<_, rusqlite::Error>(SearchHit {
@@ -220,12 +320,36 @@ impl ContextReader {
                 heading: row.get(8)?,
                 text: row.get(9)?,
                 updated_at: row.get(10)?,
-                score: explain.normalized,
+                score,
                 explain,
             })
         };
-        Ok(self.db.query_row(sql, [chunk], read)?)
+        Ok(self.db.query_row(&sql, [chunk], read)?)
     }
+}
+
+/// The candidates of one side, the best first, with what each adds.
+fn parts(
+    ranked: Vec<(i64, f64)>,
+    mode: SearchMode,
+    of_both: f64,
+) -> impl Iterator<Item = (i64, PartScore)> {
+    let best = ranked.first().map_or(0.0, |(_, raw)| *raw);
+    let worst = ranked.last().map_or(0.0, |(_, raw)| *raw);
+    let spread = best - worst;
+    (1..).zip(ranked).map(move |(rank, (chunk, raw))| {
+        let mut part = PartScore {
+            rank,
+            raw,
+            normalized: match spread > 0.0 {
+                true => (raw - worst) / spread,
+                false => 1.0,
+            },
+            adds: 0.0,
+        };
+        part.adds = mode.adds(&part, of_both);
+        (chunk, part)
+    })
 }
 
 /// The terms of a query that a hit has.

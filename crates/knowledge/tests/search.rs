@@ -7,7 +7,11 @@
 
 mod support;
 
-use knowledge::{ErrorKind, MAX_QUERY, MAX_RESULTS, SearchQuery};
+use knowledge::{
+    Embedder, Error, ErrorKind, MAX_QUERY, MAX_RESULTS, QueryVector, SearchMode, SearchQuery,
+};
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
 use support::{Listing, Project, item, sync};
 
 fn query(text: &str) -> SearchQuery {
@@ -298,4 +302,169 @@ fn a_passage_leads_to_its_line() {
             "{odd}"
         );
     }
+}
+
+/// Vectors of two values: how much a text is about ships, and how much about trees. Counts the texts that it is given.
+struct Topics {
+    name: &'static str,
+    asked: RefCell<Vec<String>>,
+    fails_after: Cell<usize>,
+}
+
+impl Topics {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            asked: RefCell::default(),
+            fails_after: Cell::new(usize::MAX),
+        }
+    }
+}
+
+impl Embedder for Topics {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn batch(&self) -> usize {
+        2
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+        let mut asked = self.asked.borrow_mut();
+        if asked.len() >= self.fails_after.get() {
+            return Err(Error::new(ErrorKind::Unavailable, "it is gone"));
+        }
+        asked.extend(texts.iter().map(|text| (*text).to_owned()));
+        let about = |text: &str, words: [&str; 3]| {
+            let found = words.map(|word| text.matches(word).count());
+            found.iter().sum::<usize>() as f32
+        };
+        let vector = |text: &&str| {
+            vec![
+                about(text, ["ship", "boat", "sea"]),
+                about(text, ["tree", "leaf", "wood"]),
+            ]
+        };
+        Ok(texts.iter().map(vector).collect())
+    }
+}
+
+fn embed(project: &Project, topics: &Topics) -> Result<knowledge::IndexedVectors, Error> {
+    let on = &mut |_| ControlFlow::Continue(());
+    project.index().embed(topics, on)
+}
+
+#[test]
+fn a_text_is_embedded_once() {
+    let texts = ["a ship", "a tree", "a ship", "the boat", "no topic"];
+    let project = self::texts(&texts);
+    assert_eq!(project.reader().vectors().unwrap(), None);
+    let topics = Topics::new("topics");
+    // What was done before a failure is kept.
+    topics.fails_after.set(2);
+    assert_eq!(
+        embed(&project, &topics).unwrap_err().kind(),
+        ErrorKind::Unavailable
+    );
+    topics.fails_after.set(usize::MAX);
+    let vectors = embed(&project, &topics).unwrap();
+    assert_eq!((vectors.vectors, vectors.missing), (4, 0));
+    embed(&project, &topics).unwrap();
+    let mut asked = topics.asked.take();
+    asked.sort();
+    assert_eq!(asked, ["a ship", "a tree", "no topic", "the boat"]);
+    // A change, and a text that is gone.
+    sync(
+        &project.index(),
+        &Listing(|sink: &mut dyn knowledge::ItemSink| {
+            sink.put(item("0", "a ship"))?;
+            sink.put(item("7", "a leaf"))
+        }),
+    );
+    let vectors = embed(&project, &topics).unwrap();
+    assert_eq!((vectors.vectors, vectors.missing), (2, 0));
+    assert_eq!(topics.asked.take(), ["a leaf"]);
+    let ended = project
+        .index()
+        .embed(&Topics::new("other"), &mut |_| ControlFlow::Break(()));
+    assert_eq!(ended.unwrap_err().kind(), ErrorKind::Cancelled);
+    let vectors = project.reader().vectors().unwrap().unwrap();
+    assert_eq!((vectors.model.as_str(), vectors.vectors), ("other", 2));
+    project.index().check().unwrap();
+}
+
+#[test]
+fn meaning_finds_what_words_do_not_and_each_part_is_explained() {
+    let project = Project::new();
+    let topics = Topics::new("topics");
+    project.write("a.txt", "harbour of a boat");
+    project.write("b.txt", "the ship and the harbour under a tree");
+    project.write("c.txt", "a leaf of a tree in the wood");
+    project.write("d/d.txt", "sea sea sea");
+    project.write("e.txt", "harbour without a topic");
+    project.sync();
+    embed(&project, &topics).unwrap();
+    let text = "ship harbour";
+    let vector = QueryVector::of(&topics, text).unwrap();
+    let ask = |mode, path: Option<&str>| SearchQuery {
+        mode,
+        path: path.map(str::to_owned),
+        vector: Some(vector.clone()),
+        ..query(text)
+    };
+    let search = |mode, path| project.reader().search(&ask(mode, path)).unwrap();
+    let names = |hits: &[knowledge::SearchHit]| -> Vec<String> {
+        let mut names: Vec<String> = hits.iter().map(|hit| hit.source_id.clone()).collect();
+        names[1..].sort();
+        names
+    };
+    let semantic = search(SearchMode::Semantic, None);
+    let mut found: Vec<&str> = semantic.iter().map(|hit| hit.source_id.as_str()).collect();
+    found[..2].sort_unstable();
+    assert_eq!(found, ["a.txt", "d/d.txt", "b.txt"], "the tree is no ship");
+    let cosine = semantic[2].explain.semantic.unwrap().raw;
+    assert!((cosine - 0.5f64.sqrt()).abs() < 1e-6, "{cosine}");
+    let keyword = search(SearchMode::Keyword, None);
+    assert_eq!(names(&keyword), ["b.txt", "a.txt", "e.txt"]);
+    assert!(keyword.iter().all(|hit| hit.explain.semantic.is_none()));
+    for mode in [SearchMode::Hybrid, SearchMode::Ranks] {
+        let hits = search(mode, None);
+        assert_eq!(hits.len(), 4);
+        assert!(hits.is_sorted_by(|a, b| a.score >= b.score), "{hits:?}");
+        for hit in &hits {
+            let explain = &hit.explain;
+            let parts = [explain.keyword, explain.semantic];
+            let sum: f64 = parts.iter().flatten().map(|part| part.adds).sum();
+            assert!((hit.score - sum).abs() < 1e-12, "{hit:?}");
+            assert_eq!(explain.bm25, explain.keyword.map_or(0.0, |part| part.raw));
+            let weights = [0.4, 0.6];
+            for (part, weight) in parts.iter().zip(weights) {
+                let Some(part) = part else { continue };
+                let wanted = match mode {
+                    SearchMode::Ranks => 1.0 / (60.0 + part.rank as f64),
+                    _ => weight * part.normalized,
+                };
+                assert!((part.adds - wanted).abs() < 1e-12, "{hit:?}");
+            }
+        }
+        let below = search(mode, Some("d/"));
+        assert_eq!(names(&below), ["d/d.txt"], "filters hold for both sides");
+    }
+    // Vectors of something else are not compared.
+    let other = QueryVector::of(&Topics::new("other"), text).unwrap();
+    let wrong = SearchQuery {
+        vector: Some(other),
+        ..ask(SearchMode::Hybrid, None)
+    };
+    let refused = project.reader().search(&wrong).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::FixInput, "{refused}");
+    let none = SearchQuery {
+        vector: None,
+        ..ask(SearchMode::Semantic, None)
+    };
+    assert_eq!(
+        project.reader().search(&none).unwrap_err().kind(),
+        ErrorKind::FixInput
+    );
 }
