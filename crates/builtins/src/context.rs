@@ -4,6 +4,10 @@
 //! The index is opened for each call and closed behind it: a pod that asks nothing holds nothing. What comes back was written
 //! by others and is shown as marked data, with the id and the digest of each chunk.
 
+mod remote;
+
+pub use remote::{EmbeddingsApi, RemoteEmbedder};
+
 use crate::json_form::{answer, arguments, unknown};
 use crate::quote::quoted;
 use crate::store_error::StoreError;
@@ -205,6 +209,7 @@ impl Live {
             source: asked.source,
             path: asked.path,
             limit: asked.limit,
+            ..SearchQuery::default()
         };
         Ok(self.reader(cancel)?.search(&query)?)
     }

@@ -42,7 +42,9 @@ use crate::plain_file::Links;
 use crate::plugins::{OnDemand, Places};
 use crate::project::Project;
 use crate::skills::{self, FoundSkills};
-use file::{KeySource, Mode, NetworkMode, PriceConfig, ProviderConfig, TimeoutsConfig};
+use file::{
+    EmbeddingsConfig, KeySource, Mode, NetworkMode, PriceConfig, ProviderConfig, TimeoutsConfig,
+};
 use grants::Grants;
 use llm_worker::Effort;
 use pod::session::view::ContextPolicy;
@@ -133,6 +135,8 @@ pub struct Config {
     pub vi_keys: Sourced<bool>,
     /// Certificates besides the system's, for providers.
     pub ca_file: Option<Sourced<PathBuf>>,
+    /// What makes the vectors of documents.
+    pub embeddings: Option<Sourced<EmbeddingsConfig>>,
     pub instructions: Sourced<bool>,
     /// Files that were looked for, and whether they are there.
     pub files: Vec<(PathBuf, bool)>,
@@ -279,6 +283,7 @@ impl Config {
             any_file_system: Sourced::built_in(false),
             vi_keys: Sourced::built_in(false),
             ca_file: None,
+            embeddings: None,
             instructions: Sourced::built_in(true),
             files: Vec::new(),
             pending: Vec::new(),
@@ -290,12 +295,15 @@ impl Config {
 
 /// Refuses a project's file that has what is its reader's alone.
 fn own_alone(text: &read::Text) -> Result<(), Failure> {
-    let keys: &[&str] = match (text.file.terminal.vi_keys, &text.file.ca_file) {
-        (Some(_), _) => &["terminal", "vi_keys"],
-        (None, Some(_)) => &["ca_file"],
-        (None, None) => return Ok(()),
+    let key: &[&str] = match &text.file {
+        file if file.terminal.vi_keys.is_some() => &["terminal", "vi_keys"],
+        // Whom providers are believed to be.
+        file if file.ca_file.is_some() => &["ca_file"],
+        // Where texts are sent.
+        file if file.embeddings.is_some() => &["embeddings"],
+        _ => return Ok(()),
     };
-    let place = text.place(keys);
-    let what = format!("{place}: a project cannot set `{}`", keys.join("."));
+    let place = text.place(key);
+    let what = format!("{place}: a project cannot set `{}`", key.join("."));
     Err(Failure::new(Exit::Config, what).help(Help::OwnConfigFile))
 }

@@ -52,6 +52,14 @@ impl QueryVector {
     }
 }
 
+impl QueryVector {
+    /// The name of its embedder.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+}
+
 /// The vectors of an index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IndexedVectors {

@@ -11,7 +11,9 @@ mod texts;
 mod values;
 
 pub(crate) use self::agent::{AgentFlags, AgentsArgs};
-pub(crate) use self::context::{ContextAction, ContextGetArgs, ContextSearchArgs, ContextSyncArgs};
+pub(crate) use self::context::{
+    ContextAction, ContextGetArgs, ContextMode, ContextSearchArgs, ContextSyncArgs,
+};
 use self::limit_flags::LimitFlags;
 pub(crate) use self::mcp::{McpAction, McpAddArgs, McpPinArgs, McpServeArgs};
 pub(crate) use self::plugin::{

@@ -1,8 +1,12 @@
 //! `context`: the service that other features ask, and long documents in pages.
 
-use authority::{Access, Workspace};
+use api_core::http::BaseUrl;
+use authority::{Access, Net, Secret, Workspace};
 use builtins::context::{ContextSearch, SERVICE};
-use knowledge::{ContextIndex, Filesystem, FilesystemLimits};
+use builtins::context::{EmbeddingsApi, RemoteEmbedder};
+use knowledge::{
+    ContextIndex, Embedder, ErrorKind as IndexErrorKind, Filesystem, FilesystemLimits,
+};
 use pod::feature::author::*;
 use serde_json::{Value, json};
 use std::fs;
@@ -10,6 +14,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::SystemTime;
 use testkit::FeatureHost;
+use testkit::server::{ScriptedServer, ServerAnswer, on};
 
 const ASK: ToolKey<Ask> = ToolKey::new("Ask", ToolEffect::ReadOnly, "Ask the service.");
 
@@ -140,4 +145,61 @@ fn a_long_document_comes_in_pages() {
         "{}",
         behind.text()
     );
+}
+
+/// The two forms of servers: what is sent, and vectors in the order of the texts.
+#[test]
+fn a_server_makes_vectors() {
+    let secret = Secret::new(
+        &ambient::claim(),
+        "key",
+        "a-secret-of-the-server".to_owned(),
+    );
+    let remote = |api, server: &ScriptedServer| {
+        let base = BaseUrl::parse(&format!("{}/v1", server.url())).unwrap();
+        let net = Net::to(&ambient::claim(), [base.host_port()]);
+        RemoteEmbedder::new(api, "small", base, net, Some(secret.clone()))
+    };
+    let answers = json!({ "data": [
+        { "index": 1, "embedding": [0.5, 1] }, { "index": 0, "embedding": [1.0, 0.0] },
+    ] });
+    let server = ScriptedServer::new([
+        on("POST", "/v1/embeddings", ServerAnswer::json(200, &answers)),
+        on(
+            "POST",
+            "/v1/embeddings",
+            ServerAnswer::json(200, &json!({ "vectors": [] })),
+        ),
+        on(
+            "POST",
+            "/v1/embeddings",
+            ServerAnswer::json(401, &json!({ "error": { "message": "no" } })),
+        ),
+    ]);
+    let openai = remote(EmbeddingsApi::OpenAi, &server);
+    let vectors = openai.embed(&["one", "two"]).unwrap();
+    assert_eq!(vectors, [[1.0, 0.0], [0.5, 1.0]]);
+    for words in ["another form", "the secret that `key` names"] {
+        let failed = openai.embed(&["one"]).unwrap_err();
+        assert_eq!(failed.kind(), IndexErrorKind::Unavailable);
+        let text = failed.to_string();
+        assert!(text.contains(words) && !text.contains("a-secret"), "{text}");
+    }
+    server.assert_done();
+    let first = &server.requests()[0];
+    assert_eq!(
+        first.json(),
+        json!({ "model": "small", "input": ["one", "two"] })
+    );
+    assert_eq!(
+        first.header("authorization"),
+        Some("Bearer a-secret-of-the-server")
+    );
+
+    let answer = ServerAnswer::json(200, &json!({ "embeddings": [[1, 2]] }));
+    let server = ScriptedServer::new([on("POST", "/v1/api/embed", answer)]);
+    let ollama = remote(EmbeddingsApi::Ollama, &server);
+    assert_eq!(ollama.embed(&["one"]).unwrap(), [[1.0, 2.0]]);
+    assert_ne!(ollama.name(), openai.name());
+    server.assert_done();
 }

@@ -1,12 +1,16 @@
 //! The index of a project's documents: where it is, and the sources of a project. Searches nothing.
 
+use super::secrets;
 use super::stores::key;
-use crate::config::Config;
+use crate::config::file::EmbeddingsConfig;
+use crate::config::{Config, Sourced};
 use crate::env::{Env, settled};
 use crate::exit::{Exit, Failure};
 use crate::pods::make_private;
-use authority::{Access, Ambient, SecretNames, Workspace};
-use knowledge::{Connector, Filesystem, FilesystemLimits};
+use api_core::http::BaseUrl;
+use authority::{Access, Ambient, Net, Secret, SecretNames, Workspace};
+use builtins::context::{EmbeddingsApi, RemoteEmbedder};
+use knowledge::{Connector, Embedder, Filesystem, FilesystemLimits, StaticModel};
 use pod::feature::FeatureId;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -70,6 +74,52 @@ pub fn sources(
     let files = files.with_secrets(config.secret_names()?);
     let project = Filesystem::new(PROJECT, files, FilesystemLimits::USUAL, now);
     Ok(vec![Box::new(project)])
+}
+
+/// What makes the vectors of documents, if there is something: a model that is read, or a server and its key.
+///
+/// # Errors
+/// The files, the address or the key cannot be used.
+pub fn embedder(
+    ambient: &Ambient,
+    config: &Config,
+    env: &Env,
+) -> Result<Option<Box<dyn Embedder>>, Failure> {
+    let Some(Sourced { value, source }) = &config.embeddings else {
+        return Ok(None);
+    };
+    let (api, base_url, model, key) = match value {
+        EmbeddingsConfig::None => return Ok(None),
+        EmbeddingsConfig::Static { dir } => {
+            let dir = env.cwd.join(dir);
+            let files = Workspace::open(ambient, &dir, &dir, Access::Read);
+            let files = files.map_err(|error| unavailable(&error))?;
+            let model = StaticModel::read(&files)
+                .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))?;
+            return Ok(Some(Box::new(model)));
+        }
+        EmbeddingsConfig::Openai {
+            base_url,
+            model,
+            key,
+        } => (EmbeddingsApi::OpenAi, base_url, model, key.as_deref()),
+        EmbeddingsConfig::Ollama { base_url, model } => {
+            (EmbeddingsApi::Ollama, base_url, model, None)
+        }
+    };
+    let base = BaseUrl::parse(base_url).map_err(|why| {
+        Failure::new(
+            Exit::Config,
+            format!("{source}: `embeddings.base_url`: {why}"),
+        )
+    })?;
+    let secret = key.map(|name| {
+        let value = secrets::named(ambient, config, env, name)?;
+        Ok::<_, Failure>(Secret::new(ambient, name, value))
+    });
+    let net = Net::to(ambient, [base.host_port()]);
+    let embedder = RemoteEmbedder::new(api, model, base, net, secret.transpose()?);
+    Ok(Some(Box::new(embedder)))
 }
 
 fn unavailable(error: &authority::Error) -> Failure {

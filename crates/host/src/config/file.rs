@@ -34,6 +34,8 @@ pub struct File {
     /// What leaves the context of a model, and when.
     #[serde(default)]
     pub context: ContextConfig,
+    /// What makes the vectors by which documents are also found; only in the files of the machine and of the user.
+    pub embeddings: Option<EmbeddingsConfig>,
     /// Which calls run, need approval or are refused.
     #[serde(default)]
     pub permissions: Permissions,
@@ -377,6 +379,47 @@ impl From<NetworkMode> for Network {
 pub struct StateConfig {
     /// Whether sessions may be stored on network and FUSE file systems, where a crash can lose records.
     pub any_file_system: Option<bool>,
+}
+
+/// `[embeddings]`. Only the files of the machine and of the user may have it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(rename = "Embeddings")]
+pub enum EmbeddingsConfig {
+    /// None: documents are found by their words.
+    None,
+    /// A static model, read from files.
+    Static {
+        /// The directory with `model.safetensors` and `tokenizer.json`.
+        dir: PathBuf,
+    },
+    /// A server with the API of OpenAI. The texts of the index are sent to it.
+    Openai {
+        /// The address of the API, such as `https://api.openai.com/v1`.
+        base_url: String,
+        model: String,
+        /// The name of a secret below `[secrets]`.
+        key: Option<String>,
+    },
+    /// A server of Ollama. The texts of the index are sent to it.
+    Ollama {
+        /// The address of the server, such as `http://127.0.0.1:11434`.
+        base_url: String,
+        model: String,
+    },
+}
+
+impl EmbeddingsConfig {
+    /// The kind, as written.
+    #[must_use]
+    pub fn text(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Static { .. } => "static",
+            Self::Openai { .. } => "openai",
+            Self::Ollama { .. } => "ollama",
+        }
+    }
 }
 
 /// `[terminal]`. Only the files of the machine and of the user may have it.

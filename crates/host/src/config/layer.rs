@@ -14,6 +14,7 @@ impl Config {
             secrets,
             limits,
             context,
+            embeddings,
             permissions,
             features,
             profiles,
@@ -124,6 +125,7 @@ impl Config {
         self.any_file_system.set(state.any_file_system, || {
             place(&["state", "any_file_system"])
         });
+        set(&mut self.embeddings, embeddings, || place(&["embeddings"]));
         self.vi_keys
             .set(terminal.vi_keys, || place(&["terminal", "vi_keys"]));
         set(&mut self.ca_file, ca_file, || place(&["ca_file"]));

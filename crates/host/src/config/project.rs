@@ -65,6 +65,7 @@ impl Config {
             secrets,
             limits,
             context,
+            embeddings: _,
             permissions,
             features,
             profiles,

@@ -42,6 +42,9 @@ pub(crate) struct ContextSearchArgs {
     /// Only this source
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
+    /// Compare words, meaning or both; by default both where the index has vectors ([embeddings])
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) mode: Option<ContextMode>,
     /// Print at most this many passages, 1 to 50
     #[arg(long, value_name = "NUMBER", default_value_t = 12)]
     pub(crate) limit: usize,
@@ -51,6 +54,19 @@ pub(crate) struct ContextSearchArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What a search compares.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum ContextMode {
+    /// Words
+    Keyword,
+    /// Meaning
+    Semantic,
+    /// Both, by their scaled scores
+    Hybrid,
+    /// Both, by their ranks
+    Ranks,
 }
 
 #[derive(Debug, Args)]

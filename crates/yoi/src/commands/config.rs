@@ -102,6 +102,10 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # [terminal]
 # vi_keys = false                       # true: inputs are written with the keys of vi; not in a project's file
+
+# [embeddings]                          # vectors of documents for `yoi context`; not in a project's file
+# kind = "static"                       # none, static, openai or ollama
+# dir = "/path"                         # with model.safetensors and tokenizer.json
 "#;
 
 pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
@@ -446,6 +450,14 @@ fn rows(config: &Config) -> Vec<SettingRow> {
         let path = authority::escape(&file.value);
         rows.push(("ca_file".to_owned(), path, file.source.clone()));
     }
+    rows.extend(config.embeddings.iter().map(|embeddings| {
+        let kind = embeddings.value.text().to_owned();
+        (
+            "embeddings.kind".to_owned(),
+            kind,
+            embeddings.source.clone(),
+        )
+    }));
     rows.push(row("instructions", &config.instructions));
     rows
 }

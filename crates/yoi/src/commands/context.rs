@@ -1,6 +1,6 @@
 //! `yoi context`: the index of the project's documents, synced and searched by a person.
 
-use crate::cli::{ContextAction, ContextGetArgs, ContextSearchArgs, ContextSyncArgs};
+use crate::cli::{ContextAction, ContextGetArgs, ContextMode, ContextSearchArgs, ContextSyncArgs};
 use crate::look::Look;
 use crate::show::out;
 use authority::Access;
@@ -10,7 +10,8 @@ use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use knowledge::{
-    ContextIndex, ContextReader, ErrorKind, IndexedSource, SearchQuery, SyncProgress, SyncReport,
+    ContextIndex, ContextReader, ErrorKind, IndexedSource, PartScore, QueryVector, SearchMode,
+    SearchQuery, SyncProgress, SyncReport,
 };
 use serde_json::json;
 use std::io::Write;
@@ -59,7 +60,56 @@ fn sync(args: &ContextSyncArgs, env: &Env) -> Result<Exit, Failure> {
             out::wrapped(&format!("! the index was built again: {why}"));
         }
     }
+    if !args.dry_run {
+        embed(&index, &config, env, args.json)?;
+    }
     Ok(Exit::Done)
+}
+
+/// Adds vectors to what was synced. Without something that makes them, documents are found by their words, and one line says
+/// so.
+fn embed(index: &ContextIndex, config: &Config, env: &Env, json: bool) -> Result<(), Failure> {
+    let embedder = context_index::embedder(&ambient::claim(), config, env);
+    let why = match &embedder {
+        Ok(Some(_)) => None,
+        Ok(None) => Some("no [embeddings] are configured"),
+        Err(failure) => Some(failure.message.as_str()),
+    };
+    if let Some(why) = why {
+        match json {
+            true => out::json(&json!({ "embeddings": null, "why": why })),
+            false => out::wrapped(&format!("documents are found by their words only: {why}")),
+        }
+    }
+    let Ok(Some(embedder)) = embedder else {
+        return Ok(());
+    };
+    let mut progress = |texts: u64| {
+        if !json && Look::of_stderr().is_some() {
+            let text = format!("\r\x1b[K{} embedded", count(texts, "text"));
+            // A standard error that is gone cannot be told so.
+            drop(std::io::stderr().write_all(text.as_bytes()));
+        }
+        ControlFlow::Continue(())
+    };
+    let embedded = index.embed(&*embedder, &mut progress);
+    end_progress(json);
+    let vectors = embedded.map_err(failure)?;
+    match json {
+        true => out::json(&json!({ "embeddings": vectors })),
+        false => {
+            let missing = match vectors.missing {
+                0 => String::new(),
+                many => format!(", {many} passages over the limit without one"),
+            };
+            out::wrapped(&format!(
+                "{} of {}{missing}",
+                count(vectors.vectors, "vector"),
+                escape_line(&vectors.model)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A line that changes on a terminal; elsewhere, lines of JSON if they are asked for.
@@ -111,13 +161,34 @@ fn told(report: &SyncReport, dry_run: bool) -> String {
 }
 
 fn search(args: &ContextSearchArgs, env: &Env) -> Result<Exit, Failure> {
+    let config = Config::load(env)?;
+    let reader = index(&config, env, Access::Read)?.read().map_err(failure)?;
+    let text = args.query.join(" ");
+    let mode = args.mode.map(SearchMode::from);
+    let vector = match mode {
+        Some(SearchMode::Keyword) => None,
+        // What is asked for fails where it cannot be had; what is usual does not.
+        Some(_) => Some(vector(&config, env, &text)?),
+        None => match reader.vectors().map_err(failure)? {
+            Some(known) => vector(&config, env, &text)
+                .ok()
+                .filter(|vector| vector.model() == known.model),
+            None => None,
+        },
+    };
+    let usual = match vector {
+        Some(_) => SearchMode::Hybrid,
+        None => SearchMode::Keyword,
+    };
     let query = SearchQuery {
-        text: args.query.join(" "),
+        text,
         source: args.source.clone(),
         path: args.path.clone(),
         limit: args.limit,
+        mode: mode.unwrap_or(usual),
+        vector,
     };
-    let hits = reader(env)?.search(&query).map_err(failure)?;
+    let hits = reader.search(&query).map_err(failure)?;
     if args.json {
         out::json(&json!({ "hits": hits }));
         return Ok(Exit::Done);
@@ -133,11 +204,14 @@ fn search(args: &ContextSearchArgs, env: &Env) -> Result<Exit, Failure> {
         out::line(&format!("   {}", hit.chunk));
         if args.explain {
             let why = &hit.explain;
+            let keyword = why.keyword.map(|part| part_text("BM25", part));
+            let semantic = why.semantic.map(|part| part_text("cosine", part));
+            let parts: Vec<String> = keyword.into_iter().chain(semantic).collect();
             out::line(&format!(
-                "   score {:.3}: candidate {}, BM25 {:.3}; terms: {}; digest {}",
+                "   score {:.3}: candidate {}, {}; terms: {}; digest {}",
                 hit.score,
                 why.rank,
-                why.bm25,
+                parts.join(" and "),
                 why.terms.join(", "),
                 hit.chunk_digest
             ));
@@ -147,6 +221,38 @@ fn search(args: &ContextSearchArgs, env: &Env) -> Result<Exit, Failure> {
         out::line("nothing found");
     }
     Ok(Exit::Done)
+}
+
+/// The meaning of a query.
+fn vector(config: &Config, env: &Env, query: &str) -> Result<QueryVector, Failure> {
+    let embedder = context_index::embedder(&ambient::claim(), config, env)?;
+    let Some(embedder) = embedder else {
+        return Err(Failure::new(Exit::Config, "no [embeddings] are configured")
+            .help("search with `--mode keyword`, or add [embeddings] to your configuration"));
+    };
+    QueryVector::of(&*embedder, query).map_err(failure)
+}
+
+/// What one side says of a passage.
+fn part_text(raw: &str, part: PartScore) -> String {
+    let PartScore {
+        rank,
+        raw: value,
+        normalized,
+        adds,
+    } = part;
+    format!("{raw} {value:.3} (place {rank}, scaled {normalized:.3}, adds {adds:.3})")
+}
+
+impl From<ContextMode> for SearchMode {
+    fn from(mode: ContextMode) -> Self {
+        match mode {
+            ContextMode::Keyword => Self::Keyword,
+            ContextMode::Semantic => Self::Semantic,
+            ContextMode::Hybrid => Self::Hybrid,
+            ContextMode::Ranks => Self::Ranks,
+        }
+    }
 }
 
 fn get(args: &ContextGetArgs, env: &Env) -> Result<Exit, Failure> {

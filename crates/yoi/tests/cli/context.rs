@@ -241,3 +241,66 @@ fn a_damaged_index_is_no_failed_start() {
     );
     assert_eq!(results(&scene, &[search])[0]["status"], "ok");
 }
+
+/// A static model of three words.
+fn write_model(scene: &Scene) {
+    let header = r#"{"embeddings":{"dtype":"F32","shape":[4,2],"data_offsets":[0,32]}}"#;
+    let mut matrix = (header.len() as u64).to_le_bytes().to_vec();
+    matrix.extend(header.as_bytes());
+    for value in [0.0f32, 0.0, 1.0, 0.0, 1.0, 0.1, 0.0, 1.0] {
+        matrix.extend(value.to_le_bytes());
+    }
+    let dir = scene.path("home/model");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("model.safetensors"), matrix).unwrap();
+    let tokenizer = json!({
+        "normalizer": null, "pre_tokenizer": { "type": "BertPreTokenizer" },
+        "model": { "type": "WordPiece", "unk_token": "[UNK]", "vocab": { "[UNK]": 0, "lens": 1, "glass": 2, "fn": 3 } },
+    });
+    fs::write(dir.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+}
+
+#[test]
+fn documents_are_found_by_meaning_with_a_model_of_files() {
+    let scene = scene();
+    let dir = scene.path("home/model");
+    let config = format!("[embeddings]\nkind = \"static\"\ndir = {dir:?}\n");
+    scene.config(&config);
+    scene
+        .yoi(&["context", "sync"])
+        .ends(0)
+        .prints(&["found by their words only:", "model.safetensors"]);
+    scene
+        .yoi(&["context", "search", "glass"])
+        .ends(0)
+        .prints(&["nothing found"]);
+    let semantic = ["context", "search", "--mode", "semantic", "glass"];
+    scene.yoi(&semantic).ends(69).says(&["model.safetensors"]);
+    write_model(&scene);
+    scene.yoi(&semantic).ends(2).says(&["yoi context sync"]);
+    scene
+        .yoi(&["context", "sync"])
+        .ends(0)
+        .prints(&["3 vectors of static:"]);
+    scene
+        .yoi(&["context", "search", "--explain", "glass"])
+        .ends(0)
+        .prints(&[
+            "1. docs/lamps.md",
+            "cosine 0.995 (place 1, scaled 1.000, adds 0.600)",
+        ]);
+    scene
+        .yoi(&["context", "search", "--mode", "keyword", "glass"])
+        .ends(0)
+        .prints(&["nothing found"]);
+    scene.config("");
+    scene
+        .yoi(&semantic)
+        .ends(78)
+        .says(&["no [embeddings] are configured"]);
+    scene.write("yoi.toml", &config);
+    scene
+        .yoi(&["config", "check"])
+        .ends(78)
+        .says(&["a project cannot set `embeddings`"]);
+}
