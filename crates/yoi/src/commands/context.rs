@@ -77,6 +77,7 @@ fn embed(index: &ContextIndex, config: &Config, env: &Env, json: bool) -> Result
     };
     if let Some(why) = why {
         match json {
+            true if matches!(embedder, Ok(None)) => {}
             true => out::json(&json!({ "embeddings": null, "why": why })),
             false => out::wrapped(&format!("documents are found by their words only: {why}")),
         }

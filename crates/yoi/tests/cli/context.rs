@@ -64,7 +64,8 @@ fn a_person_syncs_and_searches() {
     let synced = scene.yoi(&["context", "sync"]).ends(0);
     assert_eq!(
         synced.out,
-        "project: 3 added, 0 changed, 0 renamed, 0 removed, 0 unchanged; not indexed: 1 secret\n"
+        "project: 3 added, 0 changed, 0 renamed, 0 removed, 0 unchanged; not indexed: 1 secret\n\
+        documents are found by their words only: no [embeddings] are configured\n"
     );
     let found = scene
         .yoi(&["context", "search", "--json", "clean", "the", "lens"])
@@ -269,13 +270,16 @@ fn documents_are_found_by_meaning_with_a_model_of_files() {
     scene
         .yoi(&["context", "sync"])
         .ends(0)
-        .prints(&["found by their words only:", "model.safetensors"]);
+        .prints(&["found by their words only:", "home/model does not exist"]);
     scene
         .yoi(&["context", "search", "glass"])
         .ends(0)
         .prints(&["nothing found"]);
     let semantic = ["context", "search", "--mode", "semantic", "glass"];
-    scene.yoi(&semantic).ends(69).says(&["model.safetensors"]);
+    scene
+        .yoi(&semantic)
+        .ends(69)
+        .says(&["home/model does not exist"]);
     write_model(&scene);
     scene.yoi(&semantic).ends(2).says(&["yoi context sync"]);
     scene
