@@ -81,7 +81,8 @@ enum Normalizer {
     #[serde(rename = "NFKD")]
     Nfkd,
     StripAccents,
-    BertNormalizer {
+    #[serde(rename = "BertNormalizer")]
+    Bert {
         clean_text: bool,
         handle_chinese_chars: bool,
         strip_accents: Option<bool>,
@@ -98,7 +99,8 @@ enum Pattern {
 #[derive(Deserialize)]
 #[serde(tag = "type")]
 enum PreTokenizer {
-    BertPreTokenizer,
+    #[serde(rename = "BertPreTokenizer")]
+    Bert,
 }
 
 #[derive(Deserialize)]
@@ -288,7 +290,7 @@ impl Normalizer {
                 .normalize(&text)
                 .into_owned(),
             Self::StripAccents => without_marks(&text),
-            Self::BertNormalizer {
+            Self::Bert {
                 clean_text,
                 handle_chinese_chars,
                 strip_accents,
@@ -608,11 +610,14 @@ mod tests {
         Tokenizer::parse(json.to_string().as_bytes())
     }
 
+    /// Texts with their tokens.
+    type Texts<'t> = &'t [(&'t str, &'t [u32])];
+
     /// The numbers are those of the Python package `tokenizers` 0.23.3 for the same files, without the unknown words of the
     /// first one.
     #[test]
     fn tokens_are_those_of_the_usual_program() {
-        let cases: [(Value, &[(&str, &[u32])]); 2] = [
+        let cases: [(Value, Texts<'_>); 2] = [
             (
                 word_pieces(),
                 &[
