@@ -13,8 +13,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::SystemTime;
-use testkit::FeatureHost;
-use testkit::server::{ScriptedServer, ServerAnswer, on};
+use testkit::{FeatureHost, ScriptedServer, ServerAnswer, on};
 
 const ASK: ToolKey<Ask> = ToolKey::new("Ask", ToolEffect::ReadOnly, "Ask the service.");
 
