@@ -628,7 +628,7 @@ fn verdict(n: u64, open: CallId, newest: Option<u64>) -> Record {
         gate: GateNote::default(),
         transforms: Vec::new(),
         tool: newest
-            .filter(|_| n % 6 == 0)
+            .filter(|_| n.is_multiple_of(6))
             .map(|_| format!("named-{}", n % 4)),
     }
     .into()
