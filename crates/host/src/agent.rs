@@ -2,9 +2,8 @@
 //! own agents may only narrow.
 
 mod markdown;
-mod registry;
 
-pub use registry::{AgentRegistry, FoundAgent};
+pub(crate) use markdown::is_name;
 
 use crate::compose::model;
 use crate::config::file;
@@ -13,6 +12,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure, Help};
 use crate::limits::LimitsConfig;
 use crate::plain_file::{self, Links};
+use crate::plugins::AgentForm;
 use authority::text::{Lines, escape_within};
 use llm_worker::Effort;
 use pod::feature::FeatureDescriptor;
@@ -27,7 +27,7 @@ use std::path::Path;
 pub const OWN: &str = "agents";
 
 /// Bytes of a file, of its prompt with all arguments, and of a description as it is shown.
-const MAX_FILE: u64 = 256 * 1024;
+pub(crate) const MAX_FILE: u64 = 256 * 1024;
 const MAX_PROMPT: usize = 64 * 1024;
 const MAX_DESCRIPTION: usize = 200;
 
@@ -37,10 +37,6 @@ const FORMS: &str = "write a file such as reviewer.toml with description = \"TEX
 
 /// The tool that reads skills.
 const SKILL_TOOL: &str = "Skill";
-
-/// The endings of agent files.
-const TOML: &str = "toml";
-const MARKDOWN: &str = "md";
 
 /// Features that any agent file may switch on: they refuse, ask or hide, and do nothing else.
 const GUARDS: [&str; 6] = [
@@ -126,33 +122,6 @@ pub struct AgentMessage {
 }
 
 impl Agent {
-    /// The agent of this name, or of this file; `given` are the arguments of the command line. A name has neither `/` nor `.`.
-    ///
-    /// # Errors
-    /// There is no such agent, it cannot be used, or an argument is missing or unknown.
-    pub fn named_or_file(
-        wanted: &Path,
-        given: &[(String, String)],
-        config: impl FnOnce() -> Result<Config, Failure>,
-        env: &Env,
-    ) -> Result<Self, Failure> {
-        let name = wanted.to_str().filter(|name| !name.contains(['/', '.']));
-        let agent = match name {
-            Some(name) => {
-                let registry = AgentRegistry::find(&config()?, env);
-                // Files without an ending were read before agents had names.
-                match registry.get(name) {
-                    Err(_) if !registry.has(name) && env.cwd.join(wanted).is_file() => {
-                        Self::read(wanted, env)?
-                    }
-                    found => found?,
-                }
-            }
-            None => Self::read(wanted, env)?,
-        };
-        agent.with_arguments(given)
-    }
-
     /// The agent of a pod's last start, with the arguments that it had then.
     ///
     /// # Errors
@@ -196,7 +165,7 @@ impl Agent {
     }
 
     /// Reads a file, without arguments.
-    fn read(path: &Path, env: &Env) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path, env: &Env) -> Result<Self, Failure> {
         let path = env.cwd.join(path);
         let shown = env.shown(&path);
         let fail = |what: String| Failure::new(Exit::Config, format!("{shown}: {what}"));
@@ -228,23 +197,20 @@ impl Agent {
     fn of_bytes(path: &Path, bytes: &[u8], own: bool) -> Result<Self, Unread> {
         let text = plain_file::text(bytes).map_err(|why| Unread::new(format!("the file {why}")))?;
         let text = text.replace("\r\n", "\n");
-        let is = |ending: &str| {
-            let found = path.extension();
-            found.is_some_and(|found| found.eq_ignore_ascii_case(ending))
-        };
-        let (name, file, foreign) = if is(MARKDOWN) {
+        let form = AgentForm::of(path);
+        let (name, file, foreign) = if form == Some(AgentForm::Markdown) {
             let read = markdown::read(&text).map_err(Unread::new)?;
             (read.name, read.file, Some(read.foreign))
         } else {
             let file = file::parse_as(&text).map_err(|problem| Unread {
                 line: Some(problem.line),
-                what: match is(TOML) {
-                    true => problem.what,
-                    false => "an agent file must be TOML or Markdown".to_owned(),
+                what: match form {
+                    Some(_) => problem.what,
+                    None => "an agent file must be TOML or Markdown".to_owned(),
                 },
-                help: Some(match is(TOML) {
-                    true => problem.help,
-                    false => FORMS.to_owned(),
+                help: Some(match form {
+                    Some(_) => problem.help,
+                    None => FORMS.to_owned(),
                 }),
             })?;
             (None, file, None)
@@ -267,18 +233,16 @@ impl Agent {
         })
     }
 
-    /// An agent of a package, called `PACKAGE:NAME`.
-    pub(crate) fn of_package(path: &Path, bytes: &[u8], package: &str) -> Result<Self, String> {
-        let agent = Self::of_bytes(path, bytes, false).map_err(|problem| problem.in_one())?;
-        let name = format!("{package}:{}", agent.name);
-        Ok(Self { name, ..agent })
+    /// The agent of a file that was read; an error has one line.
+    pub(crate) fn of_file(path: &Path, bytes: &[u8], own: bool) -> Result<Self, String> {
+        Self::of_bytes(path, bytes, own).map_err(|problem| problem.in_one())
     }
 
-    /// Whether a file of this name is one of an agent.
-    pub(crate) fn is_file(name: &str) -> bool {
-        let ending = Path::new(name).extension().unwrap_or_default();
-        let mut known = [TOML, MARKDOWN].into_iter();
-        known.any(|known| ending.eq_ignore_ascii_case(known))
+    /// An agent of a package, called `PACKAGE:NAME`.
+    pub(crate) fn of_package(path: &Path, bytes: &[u8], package: &str) -> Result<Self, String> {
+        let agent = Self::of_file(path, bytes, false)?;
+        let name = format!("{package}:{}", agent.name);
+        Ok(Self { name, ..agent })
     }
 
     /// What `--agent` takes.
@@ -287,7 +251,7 @@ impl Agent {
     }
 
     /// The same with its arguments.
-    fn with_arguments(mut self, given: &[(String, String)]) -> Result<Self, Failure> {
+    pub(crate) fn with_arguments(mut self, given: &[(String, String)]) -> Result<Self, Failure> {
         let source = self.source();
         let fail = |what: String| Failure::new(Exit::Config, format!("{source}: {what}"));
         let prompt = completed(&self.file, given).map_err(fail)?;
@@ -322,7 +286,10 @@ impl Agent {
         let declared = config.declared(env);
         let known: Vec<&str> = tool_names(&declared);
         let named = self.file.tools.iter().flatten();
-        let unknown = named.filter(|tool| !known.contains(&tool.as_str()));
+        let named = named.filter(|tool| !known.contains(&tool.as_str()));
+        let left_out = foreign.without_tools.iter();
+        let left_out = left_out.filter(|name| !known.iter().any(|tool| is_of(tool, name)));
+        let unknown = named.chain(left_out);
         let found = &config.skills(env).skills;
         let is_lacking = |name: &&String| !found.iter().any(|skill| skill.name == **name);
         let skills = self.file.skills.iter().flatten().filter(is_lacking);
@@ -440,7 +407,7 @@ impl Agent {
         let is_kept = |tool: &&str| {
             let named = self.file.tools.as_ref();
             named.is_none_or(|named| named.iter().any(|name| name == tool))
-                && !without_tools.iter().any(|name| name == tool)
+                && !without_tools.iter().any(|name| is_of(tool, name))
         };
         let tools = attaching.tools();
         let kept = tools.into_iter().filter(is_kept).map(str::to_owned);
@@ -448,7 +415,7 @@ impl Agent {
         Some(kept.chain(skill).collect())
     }
 
-    fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> Source {
         format!("agent {}", self.name)
     }
 
@@ -561,6 +528,12 @@ fn completed(file: &AgentFile, given: &[(String, String)]) -> Result<String, Str
     }
     prompt.push_str(rest);
     Ok(prompt)
+}
+
+/// Whether a tool is the one that a list names, or one of the server that it names as `mcp__SERVER`.
+fn is_of(tool: &str, named: &str) -> bool {
+    let rest = tool.strip_prefix(named);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
 }
 
 #[cfg(test)]

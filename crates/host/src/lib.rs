@@ -6,6 +6,7 @@
 
 pub mod added;
 pub mod agent;
+pub mod agents;
 pub mod allow;
 pub mod attachment;
 pub mod bad_value;

@@ -259,7 +259,11 @@ mod tests {
     }
 
     /// What else names a limit, and why.
-    const ELSEWHERE: [(&str, &str); 8] = [
+    const ELSEWHERE: [(&str, &str); 9] = [
+        (
+            "host/src/agent/markdown.rs",
+            "what agents of other programs call otherwise",
+        ),
         ("host/src/limits.rs", "the table"),
         ("host/src/config/limits.rs", "in the form of a pod"),
         ("host/src/config/parser_text.rs", "a sentence, in its test"),

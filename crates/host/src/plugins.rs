@@ -16,4 +16,4 @@ pub use grants::PackageGrant;
 pub(crate) use grants::gates;
 pub use origin::{PluginOrigin, PluginSource};
 pub use package::{FoundPackage, GrantCheck, Standing};
-pub use parts::PackageParts;
+pub use parts::{AgentForm, PackageParts};

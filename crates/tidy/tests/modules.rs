@@ -98,7 +98,9 @@ const ROOMS: &[(&str, &[Room])] = &[
         // the composition root
         Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "skills", "words"] },
         // a file that describes an agent
-        Room { name: "host::agent", may: &["compose", "config", "env", "exit", "limits", "plain_file"] },
+        Room { name: "host::agent", may: &["compose", "config", "env", "exit", "limits", "plain_file", "plugins"] },
+        // agents by their names
+        Room { name: "host::agents", may: &["agent", "config", "env", "exit", "nearest", "plain_file", "plugins", "skills"] },
         // in words, for a command and for a live pod
         Room { name: "host::undo", may: &["exit", "hosting", "pods"] },
         Room { name: "host::launch", may: &["agent", "allow", "attachment", "config", "env", "exit", "limits"] },

@@ -5,7 +5,7 @@
 use crate::remedy::WORDS;
 use clap_complete::CompletionCandidate;
 use host::added::AddedFeatures;
-use host::agent::AgentRegistry;
+use host::agents::AgentRegistry;
 use host::compose::model::OFFLINE;
 use host::config::Config;
 use host::env::Env;

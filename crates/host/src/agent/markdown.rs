@@ -55,7 +55,7 @@ pub(super) fn read(text: &str) -> Result<MarkdownAgent, String> {
 }
 
 /// Whether a name can be typed behind `--agent`.
-pub(super) fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     let count = name.chars().count();
     (1..=MAX_NAME).contains(&count) && !name.starts_with('-') && name.chars().all(fits)
@@ -78,7 +78,9 @@ impl MarkdownAgent {
                 // A tool that is refused for some arguments is refused for all.
                 let bare =
                     |tool: &String| here(tool.split_once('(').map_or(tool, |(name, _)| name));
-                self.foreign.without_tools = list(value).iter().map(bare).collect();
+                self.foreign
+                    .without_tools
+                    .extend(list(value).iter().map(bare));
                 true
             }
             "skills" => {

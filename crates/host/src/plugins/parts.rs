@@ -3,13 +3,12 @@
 
 use super::content;
 use super::package::FoundPackage;
-use crate::agent::Agent;
 use crate::plain_file;
 use builtins::commands::{self, command};
 use builtins::skills::{self, Origin, SkillEntry};
 use plugin::{Content, Layout, PackageServer};
 use pod::feature::CommandDeclaration;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Hooks of Claude Code.
 const HOOKS: &str = "hooks/";
@@ -23,12 +22,35 @@ pub struct PackageParts {
     pub skills: Vec<SkillEntry>,
     /// As `/PACKAGE:NAME`.
     pub commands: Vec<CommandDeclaration>,
-    /// As `PACKAGE:NAME`.
-    pub agents: Vec<Agent>,
+    pub agents: Vec<PackageAgent>,
     pub servers: Vec<PackageServer>,
     pub has_hooks: bool,
     /// What cannot be read costs nothing else.
     pub problems: Vec<String>,
+}
+
+/// The file of an agent of a package.
+#[derive(Clone, Debug)]
+pub struct PackageAgent {
+    pub path: PathBuf,
+    pub bytes: Vec<u8>,
+}
+
+/// The form of an agent's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentForm {
+    Toml,
+    Markdown,
+}
+
+impl AgentForm {
+    /// By the ending of its name; none for other files.
+    pub fn of(path: &Path) -> Option<Self> {
+        let ending = path.extension()?;
+        let is = |known: &str| ending.eq_ignore_ascii_case(known);
+        let form = is("toml").then_some(Self::Toml);
+        form.or_else(|| is("md").then_some(Self::Markdown))
+    }
 }
 
 /// What a file of a package is.
@@ -73,7 +95,7 @@ impl PackageParts {
     fn take(
         &mut self,
         part: Part<'_>,
-        bytes: &[u8],
+        bytes: &Vec<u8>,
         package: &FoundPackage,
         origin: &Origin,
     ) -> Result<(), String> {
@@ -96,9 +118,10 @@ impl PackageParts {
             }
             Part::Agent(path) => {
                 text(commands::MAX_FILE)?;
-                let path = package.dir.join(path);
-                self.agents
-                    .push(Agent::of_package(&path, bytes, &package.name)?);
+                self.agents.push(PackageAgent {
+                    path: package.dir.join(path),
+                    bytes: bytes.clone(),
+                });
             }
             Part::Servers(layout) => {
                 let (servers, problems) = layout.read_servers(text(skills::MAX_FILE)?)?;
@@ -123,9 +146,10 @@ impl PackageParts {
             .iter()
             .map(|command| format!("command /{}: its text becomes your input", command.name));
         let agents = self.agents.iter().map(|agent| {
-            let name = agent.name();
+            let file = agent.path.file_name().unwrap_or_default();
+            let file = authority::escape(Path::new(file));
             format!(
-                "agent {name}: the system prompt has its text when you start a pod as this agent"
+                "agent {file}: the system prompt has its text when you start a pod as this agent"
             )
         });
         let servers = self
@@ -159,7 +183,7 @@ fn part(path: &str, layout: Layout) -> Option<Part<'_>> {
         ["skills", _, skills::FILE] => Path::new(path).parent().map(Part::Skill),
         ["commands", file] => name(file).map(Part::Command),
         ["commands", dir, file] => name(file).map(|name| Part::Command(format!("{dir}:{name}"))),
-        ["agents", file] if Agent::is_file(file) => Some(Part::Agent(Path::new(path))),
+        ["agents", file] => AgentForm::of(Path::new(file)).map(|_| Part::Agent(Path::new(path))),
         [file] if *file == layout.servers() => Some(Part::Servers(layout)),
         _ if path.starts_with(HOOKS) => Some(Part::Hooks),
         _ => None,

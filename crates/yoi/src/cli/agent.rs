@@ -6,6 +6,7 @@ use crate::candidates::agents;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use host::agent::Agent;
+use host::agents::AgentRegistry;
 use host::config::Config;
 use host::env::Env;
 use host::exit::Failure;
@@ -35,7 +36,7 @@ impl AgentFlags {
         };
         let dirs: Vec<PathBuf> = plugin_dirs.map(Path::to_path_buf).collect();
         let config = || Config::load_with_plugins(env, &dirs);
-        Agent::named_or_file(wanted, &self.arg, config, env).map(Some)
+        AgentRegistry::named_or_file(wanted, &self.arg, config, env).map(Some)
     }
 }
 

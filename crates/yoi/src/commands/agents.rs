@@ -2,7 +2,7 @@
 
 use crate::cli::AgentsArgs;
 use crate::show::{checklist, out};
-use host::agent::{AgentRegistry, FoundAgent};
+use host::agents::{AgentRegistry, FoundAgent};
 use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure};

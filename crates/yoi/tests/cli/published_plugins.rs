@@ -63,7 +63,7 @@ fn both_layouts_are_shown_granted_and_used() {
         let parts = [
             "skill deploy: the model reads it",
             "command /kit:review: its text becomes your input",
-            "agent kit:helper: the system prompt has its text when you start a pod as this agent",
+            "agent helper.md: the system prompt has its text when you start a pod as this agent",
             "MCP server far: https://a.org: listed, not started",
             "hooks of Claude Code: not supported",
         ];

@@ -3,14 +3,13 @@
 //! The first of a name counts: the person's, then those of packages, which are `PACKAGE:NAME`, then those of the project, so
 //! that no repository replaces an agent that a person wrote.
 
-use super::markdown::is_name;
-use super::{Agent, MAX_FILE, OWN};
+use crate::agent::{Agent, MAX_FILE, OWN, is_name};
 use crate::config::{Attaching, Config};
 use crate::env::Env;
 use crate::exit::{Exit, Failure, Help};
 use crate::nearest::nearest;
 use crate::plain_file::{self, Links};
-use crate::plugins::Standing;
+use crate::plugins::{AgentForm, Standing};
 use crate::skills::{Within, listed, resolved};
 use authority::{Ambient, SecretNames};
 use builtins::skills::Origin;
@@ -22,6 +21,9 @@ const PROJECT: [&str; 2] = [".yoi/agents", ".claude/agents"];
 /// Most agents of the person, of the project and of all packages.
 const MAX_OF_ONE: usize = 48;
 const MAX_OF_PACKAGES: usize = 128;
+
+/// Most names of the person's files that are kept from others.
+const MAX_NAMES: usize = 512;
 
 /// All agents that were found.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +58,37 @@ impl FoundAgent {
 }
 
 impl AgentRegistry {
+    /// The agent of this name, or of this file; `given` are the arguments of the command line. A name has neither `/` nor `.`.
+    ///
+    /// # Errors
+    /// There is no such agent, it cannot be used, or an argument is missing or unknown.
+    pub fn named_or_file(
+        wanted: &Path,
+        given: &[(String, String)],
+        config: impl FnOnce() -> Result<Config, Failure>,
+        env: &Env,
+    ) -> Result<Agent, Failure> {
+        let name = wanted.to_str().filter(|name| !name.contains(['/', '.']));
+        let agent = match name {
+            Some(name) => {
+                let registry = Self::find(&config()?, env);
+                // Files without an ending were read before agents had names.
+                match registry.get(name) {
+                    Err(_)
+                        if !name.contains(':')
+                            && !registry.has(name)
+                            && env.cwd.join(wanted).is_file() =>
+                    {
+                        Agent::read(wanted, env)?
+                    }
+                    found => found?,
+                }
+            }
+            None => Agent::read(wanted, env)?,
+        };
+        agent.with_arguments(given)
+    }
+
     /// Looks in all places.
     pub fn find(config: &Config, env: &Env) -> Self {
         let ambient = ambient::claim();
@@ -139,9 +172,12 @@ impl AgentRegistry {
             match package.parts() {
                 Ok(parts) if parts.digest == *digest => {
                     for agent in &parts.agents {
-                        let path = PathBuf::from(&agent.launched.file);
-                        let name = agent.name.clone();
-                        self.add(name, &origin, path, Ok(agent.clone()));
+                        let read = Agent::of_package(&agent.path, &agent.bytes, &package.name);
+                        let name = match &read {
+                            Ok(agent) => agent.name().to_owned(),
+                            Err(_) => format!("{}:{}", package.name, stem(&agent.path)),
+                        };
+                        self.add(name, &origin, agent.path.clone(), read);
                     }
                 }
                 Ok(_) => self
@@ -174,15 +210,9 @@ impl AgentRegistry {
             }
         };
         for path in listed(&dir) {
-            if !path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .is_some_and(Agent::is_file)
-            {
+            if AgentForm::of(&path).is_none() {
                 continue;
             }
-            let stem = path.file_stem().unwrap_or_default();
-            let stem = authority::escape(Path::new(stem));
             let read = resolved(ambient, &path, within).and_then(|whole| {
                 let links = match within {
                     Some(_) => Links::Refused,
@@ -191,9 +221,12 @@ impl AgentRegistry {
                 let file = plain_file::open(&whole, links)?.ok_or("it is not there any more")?;
                 let bytes = plain_file::whole(file, MAX_FILE)?;
                 let own = *origin == Origin::Person && whole.starts_with(&dir);
-                Agent::of_bytes(&whole, &bytes, own).map_err(|problem| problem.in_one())
+                Agent::of_file(&whole, &bytes, own)
             });
-            let name = read.as_ref().map_or(&stem, |agent| &agent.name).clone();
+            let name = match &read {
+                Ok(agent) => agent.name().to_owned(),
+                Err(_) => stem(&path),
+            };
             let read = match is_name(&name) {
                 true => read,
                 false => Err("its name has other signs than letters, digits, - and _".to_owned()),
@@ -217,10 +250,14 @@ impl AgentRegistry {
             if !self.problems.contains(&what) {
                 self.problems.push(what);
             }
-            return;
+            // Its name stays the person's own: a project's file of this name is not started instead.
+            if *origin != Origin::Person || like >= MAX_NAMES {
+                return;
+            }
         }
         let first = self.agents.iter().find(|other| other.name == name);
         let agent = match first {
+            None if like >= most => Err(format!("at most {most} agents of {origin} are used")),
             Some(first) => Err(format!(
                 "{} has an agent {name}, too, which is used",
                 first.origin
@@ -247,4 +284,9 @@ impl Agent {
         let why = failure.message;
         Some(why.strip_prefix(&source).unwrap_or(&why).to_owned())
     }
+}
+
+/// What a file that cannot be read is listed as.
+fn stem(path: &Path) -> String {
+    authority::escape(Path::new(path.file_stem().unwrap_or_default()))
 }
