@@ -29,7 +29,7 @@ const VERSION: u16 = 1;
 /// Sessions that one client has open.
 const MAX_SESSIONS: usize = 64;
 
-/// PodOpener that are being opened or listed at a time.
+/// Pods that are being opened, and lists that are being made, at a time.
 const MAX_OPENING: usize = 16;
 
 /// What may wait for a session.
@@ -244,8 +244,13 @@ impl<P: PodOpener> Agent<P> {
         let note = checked(&asked)?;
         let name = asked.session_id.unwrap_or_default();
         // Another task of the same session would tell of it, too.
-        self.open.remove(&name);
-        self.has_room()?;
+        let former = self.open.remove(&name);
+        if let Err(full) = self.has_room() {
+            if let Some(former) = former {
+                self.open.insert(name, former);
+            }
+            return Err(full);
+        }
         let opening = Opening {
             id: id.clone(),
             is_load: true,

@@ -215,7 +215,9 @@ impl<P: PodOpener> Session<P> {
         }
         self.tell_tasks().await?;
         self.ask_person().await?;
-        self.answer_ended().await
+        self.answer_ended().await?;
+        // What was read meanwhile may ask, too.
+        self.ask_person().await
     }
 
     async fn event(&mut self, event: Event) -> Result<(), Gone> {
@@ -226,6 +228,10 @@ impl<P: PodOpener> Session<P> {
                 let before = |digest: &str| pods.text_before(&name, digest, MAX_BEFORE);
                 for update in self.transcript.record(&line, before) {
                     self.out.update(&self.place.name, &update).await?;
+                }
+                // Of a request that was there before this client, parts may have been told to nobody.
+                if self.attachment.cursor() <= self.attached.status.seq {
+                    self.transcript.missed();
                 }
                 Ok(())
             }
@@ -382,15 +388,15 @@ impl<P: PodOpener> Session<P> {
     }
 
     async fn set_mode(&mut self, mode: &str) -> Result<(), Stop> {
-        if !modes::is_offered(mode) {
-            let message = format!("there is no mode `{mode}`");
-            let help = "choose one of `availableModes`";
-            return Err(Stop::Failed(RpcError::new(PARAMS, message, help)));
-        }
         self.connected().await?;
         let status = self.ask(&GetStatus {}).await?;
         if modes::of_sandbox(&status.host.sandbox) == mode {
             return Ok(());
+        }
+        if !modes::is_offered(mode) {
+            let message = format!("there is no mode `{mode}`");
+            let help = "choose one of `availableModes`";
+            return Err(Stop::Failed(RpcError::new(PARAMS, message, help)));
         }
         if let Some(why) = restart_refused(&status) {
             return Err(Stop::Failed(RpcError::new(FAILED, why, "try again then")));
@@ -399,8 +405,9 @@ impl<P: PodOpener> Session<P> {
         let name = self.place.name.clone();
         let chosen = mode.to_owned();
         let restarted = blocking(move || pods.restart(&name, &chosen)).await;
-        self.resume().await?;
-        restarted.map_err(Stop::Failed)
+        let back = self.resume().await;
+        restarted.map_err(Stop::Failed)?;
+        back
     }
 
     /// Connects again behind what was told.
@@ -410,7 +417,9 @@ impl<P: PodOpener> Session<P> {
         match self.attachment.resume(BACK).await {
             Ok(attached) => {
                 self.is_connected = true;
-                Ok(self.in_mode(&attached.status.host.sandbox).await?)
+                self.attached = attached;
+                let sandbox = self.attached.status.host.sandbox.clone();
+                Ok(self.in_mode(&sandbox).await?)
             }
             Err(error) => Err(self.failed(error)),
         }
@@ -449,8 +458,12 @@ impl<P: PodOpener> Session<P> {
 
     /// Another task has the session now, or nobody.
     async fn closed(&mut self) -> Result<(), Gone> {
-        let message = format!("the session `{}` was opened again", self.place.name);
-        let error = RpcError::new(FAILED, message, "the turn goes on; it is told there");
+        let message = format!(
+            "a later session/load closed the session `{}`",
+            self.place.name
+        );
+        let help = "the turn goes on; session/load tells it";
+        let error = RpcError::new(FAILED, message, help);
         for prompt in std::mem::take(&mut self.prompts) {
             self.out.fail(Some(&prompt.id), &error).await?;
         }

@@ -62,10 +62,12 @@ impl acp::PodOpener for UserPods {
         let env = self.at(cwd)?;
         for _ in 0..NAMES {
             let name = pod_names::new_name(&env).map_err(refusal)?;
-            match self.start(&name, self.options.clone(), &env)? {
-                Started::Ready(_) | Started::Ended(_) => return Ok(self.place(&name)),
+            match self.start(&name, self.options.clone(), &env) {
+                Ok(Started::Ready(_) | Started::Ended(_)) => return Ok(self.place(&name)),
                 // Somebody else took the name.
-                Started::Running { .. } | Started::Suspended { .. } => {}
+                Ok(Started::Running { .. } | Started::Suspended { .. }) => {}
+                Err(failure) if failure.exit == Exit::Busy => {}
+                Err(failure) => return Err(refusal(failure)),
             }
         }
         let text = format!("no name is free for a new pod in {}", cwd.display());
@@ -99,7 +101,7 @@ impl acp::PodOpener for UserPods {
                     None => self.options.clone(),
                 };
                 let env = cwd.map_or_else(|| Ok(self.env.clone()), |cwd| self.at(cwd))?;
-                drop(self.start(name, options, &env)?);
+                drop(self.start(name, options, &env).map_err(refusal)?);
             }
             Reached::Silent(_, failure) | Reached::Incompatible(_, failure) => {
                 return Err(refusal(failure));
@@ -175,7 +177,7 @@ impl UserPods {
         Env::of_process(Some(cwd), self.env.added.clone(), self.env.words).map_err(refusal)
     }
 
-    fn start(&self, name: &str, options: PodFlags, env: &Env) -> Result<Started, PodRefusal> {
+    fn start(&self, name: &str, options: PodFlags, env: &Env) -> Result<Started, Failure> {
         let args = StartArgs {
             name: name.to_owned(),
             prompt: None,
@@ -185,7 +187,7 @@ impl UserPods {
             json: false,
             quiet: true,
         };
-        start::started(&args, false, env, &Points::none()).map_err(refusal)
+        start::started(&args, false, env, &Points::none())
     }
 
     fn place(&self, name: &str) -> OpenedPod {
