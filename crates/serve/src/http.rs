@@ -139,7 +139,7 @@ impl HttpDoor {
             }
             (&Method::POST, "/mcp") => self.mcp(request).await,
             (&Method::POST, path) if path.starts_with("/tools/") => {
-                let name = path.trim_start_matches("/tools/").to_owned();
+                let name = path.strip_prefix("/tools/").unwrap_or_default().to_owned();
                 let (_, body) = request.into_parts();
                 match received(body).await {
                     Ok(body) => {

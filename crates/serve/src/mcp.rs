@@ -5,6 +5,7 @@ use crate::pod_calls::{Called, Fault, NewCall, PodCalls};
 use crate::published;
 use crate::results;
 use crate::rpc::{self, INTERNAL, NO_METHOD, PARAMS, Request, RpcError, is_id};
+use client::cmd_id::cmd_id;
 use hyper::header::{HeaderMap, HeaderValue};
 use protocol::method::OfferedTool;
 use protocol::tool::ToolEffect;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// The version in which each request says who asks.
@@ -33,14 +35,26 @@ const VERSION_HEADER: &str = "mcp-protocol-version";
 /// Calls that wait for a person and whose client may come back; the oldest is forgotten first.
 const MAX_PARKED: usize = 64;
 
+/// Signs of the digest of its call at the end of a key.
+const MARK: usize = 16;
+
+/// How long the same call means the parked one.
+const PARKED_FOR: Duration = Duration::from_secs(15 * 60);
+
 /// Begins the keys of calls that may be asked for again.
 const KEY: &str = "door-";
+
+/// A call that waits for a person.
+struct ParkedCall {
+    key: String,
+    at: Instant,
+}
 
 /// A server of the tools of one pod.
 pub struct McpServer {
     pod: PodCalls,
-    /// The keys of parked calls, by tool and arguments.
-    parked: Mutex<BTreeMap<String, String>>,
+    /// By tool and arguments.
+    parked: Mutex<BTreeMap<String, ParkedCall>>,
 }
 
 /// What stands in `_meta` of a request.
@@ -258,7 +272,7 @@ impl McpServer {
                 Ok(json!({ "resultType": "input_required", "requestState": key }))
             }
             Ok(Called::Parked { asked, .. }) => {
-                let why = format!("{asked}; then make the same call again. It has not run");
+                let why = format!("{asked}; the same call again brings its result");
                 Ok(results::failed(&why, is_modern))
             }
             Err(fault @ Fault::NoTool(_)) => Err(RpcError::new(PARAMS, fault.to_string())),
@@ -267,8 +281,8 @@ impl McpServer {
         }
     }
 
-    /// Has the pod make a call. One that waits for a person is the same call when it is asked for again, with its state or
-    /// with the same arguments.
+    /// Has the pod make a call. One that waits for a person is the same call when it is asked for again, with its state or,
+    /// for a while, with the same arguments.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -279,32 +293,47 @@ impl McpServer {
     ) -> Result<Called, Fault> {
         let arguments = results::with_integers(arguments);
         let same = same_call(tool, &arguments);
+        // The pod answers by the key alone.
+        let digest = blake3::hash(same.as_bytes()).to_hex();
+        let mark: String = digest.chars().take(MARK).collect();
+        if let Some(state) = &state
+            && !(state.starts_with(KEY) && state.ends_with(&mark))
+        {
+            return Err(Fault::Refused("this state is of another call".to_owned()));
+        }
         let parked = self.parked().remove(&same);
+        let parked = parked.filter(|parked| parked.at.elapsed() < PARKED_FOR);
+        let known = state.or(parked.map(|parked| parked.key));
         let new = NewCall {
             tool: tool.to_owned(),
             arguments,
-            key: state.filter(|state| state.starts_with(KEY)).or(parked),
+            key: known
+                .clone()
+                .unwrap_or_else(|| format!("{KEY}{}-{mark}", cmd_id())),
         };
         let called = self.pod.call(new, cancel, tell).await;
-        if let Ok(Called::Parked { key, .. }) = &called {
-            self.park(same, key.clone());
+        match (&called, known) {
+            (Ok(Called::Parked { key, .. }), _) => self.park(same, key.clone()),
+            // It may have run: asked for again, it is the same call.
+            (Err(Fault::Unavailable(_)), Some(key)) => self.park(same, key),
+            _ => {}
         }
         called
     }
 
-    fn parked(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
+    fn parked(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, ParkedCall>> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn park(&self, call: String, key: String) {
         let mut parked = self.parked();
         if parked.len() >= MAX_PARKED {
-            // Keys rise with the time.
-            let oldest = parked.iter().min_by(|one, two| one.1.cmp(two.1));
+            let oldest = parked.iter().min_by_key(|(_, parked)| parked.at);
             let oldest = oldest.map(|(call, _)| call.clone());
             oldest.iter().for_each(|call| drop(parked.remove(call)));
         }
-        parked.insert(call, key);
+        let at = Instant::now();
+        parked.insert(call, ParkedCall { key, at });
     }
 }
 

@@ -118,8 +118,8 @@ pub(crate) enum Called {
 pub(crate) struct NewCall {
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
-    /// That of a call that was parked; none for a new one.
-    pub(crate) key: Option<String>,
+    /// That of a call that was parked, or a new one. The pod makes one call for each.
+    pub(crate) key: String,
 }
 
 /// How a wait ended.
@@ -152,11 +152,10 @@ impl PodCalls {
         if !self.filter.has(&call.tool) {
             return Err(Fault::NoTool(call.tool));
         }
-        let key = call.key.unwrap_or_else(|| format!("door-{}", cmd_id()));
         let send = SendCall {
             tool: call.tool,
             arguments: call.arguments,
-            cmd_id: key,
+            cmd_id: call.key,
         };
         match self.call_once(&send, cancel, tell).await {
             Err(Attempt::Lost(_)) => match self.call_once(&send, cancel, tell).await {
@@ -212,13 +211,13 @@ impl PodCalls {
                 }
                 Some(Ok(Waited::Ended(end))) => return Ok(called(*end)),
                 Some(Ok(Waited::Asked)) => {
-                    tell(self.asked(&mut pod).await?);
+                    tell(self.asked(&mut pod, &send.tool).await?);
                     until_asked = false;
                 }
                 Some(Ok(Waited::Late)) => {
                     return Ok(Called::Parked {
                         key: send.cmd_id.clone(),
-                        asked: self.asked(&mut pod).await?,
+                        asked: self.asked(&mut pod, &send.tool).await?,
                     });
                 }
                 Some(Err(why)) => return self.ended(&mut pod, input, Err(why)).await,
@@ -226,7 +225,7 @@ impl PodCalls {
         }
     }
 
-    /// DoorWaits for the answer, and tells meanwhile that it does.
+    /// Waits for the answer, and tells meanwhile that it does.
     async fn wait(
         &self,
         pod: &mut Connection,
@@ -249,7 +248,7 @@ impl PodCalls {
                 () = &mut over, if late.is_some() => return Ok(Waited::Late),
                 _ = tick.tick() => tell(match late {
                     Some(_) => format!("the call waits for a person: `yoi approve {}`", self.name),
-                    None => "the call runs".to_owned(),
+                    None => "the call has no result yet".to_owned(),
                 }),
             }
         }
@@ -281,7 +280,7 @@ impl PodCalls {
                 Ok(match results.next() {
                     Some(finished) => Called::Finished(Box::new(finished)),
                     None => Called::Ended(format!(
-                        "the call has ended; `yoi log {}` has its result",
+                        "the call has ended; `yoi log {}` has what is known of it",
                         self.name
                     )),
                 })
@@ -294,13 +293,14 @@ impl PodCalls {
     }
 
     /// What a person is asked, and the command that answers.
-    async fn asked(&self, pod: &mut Connection) -> Result<String, Attempt> {
+    async fn asked(&self, pod: &mut Connection, tool: &str) -> Result<String, Attempt> {
         let open = pod
             .ask(&GetApprovals {})
             .await
             .map_err(|why| self.attempt(why))?;
         let name = &self.name;
-        if let Some(asked) = open.approvals.first() {
+        // Questions of a turn before it are those of others.
+        if let Some(asked) = open.approvals.iter().find(|asked| asked.tool == tool) {
             let question = asked.question.lines().next().unwrap_or_default();
             let id = asked.approval;
             return Ok(format!(
@@ -315,6 +315,9 @@ impl PodCalls {
             Some(held) => format!(
                 "the pod is held: {}; `yoi resume {name}` ends that",
                 held.reason
+            ),
+            None if !open.approvals.is_empty() => format!(
+                "the call waits behind another one, which waits for a person: `yoi approve {name}`"
             ),
             None => format!("the call waits; `yoi status {name}` says for what"),
         })

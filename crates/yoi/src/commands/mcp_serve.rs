@@ -137,7 +137,7 @@ fn unavailable(what: &str, why: &io::Error) -> Failure {
     )
 }
 
-/// DoorWaits for a signal that ends the server.
+/// Waits for a signal that ends the server.
 async fn signalled() {
     let kinds = [
         SignalKind::terminate(),

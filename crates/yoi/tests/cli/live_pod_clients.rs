@@ -420,6 +420,7 @@ fn a_command_of_a_pod_only_looks_whatever_it_asks_for() {
         "approvals",
         "past_calls",
         "preview_call",
+        "tools",
     ];
     for name in ["marked", "bare", "orphan"] {
         let results: Value = serde_json::from_slice(&fs::read(scene.file(name)).unwrap()).unwrap();
