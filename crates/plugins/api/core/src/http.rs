@@ -535,11 +535,12 @@ async fn whole(client: &HttpClient, request: &HttpRequest<'_>) -> Result<Raw, Er
     })
 }
 
-/// An answer without the user and token that were sent in one word: a vendor may repeat it, and whoever removes the token
-/// later does not find it there.
+/// An answer without the word that was sent as a key: a vendor may repeat it, and whoever removes the token later does not
+/// find it where it stands in one word with the user.
 fn without_password(mut raw: Raw, headers: &HeaderMap) -> Raw {
     let form = headers.get(header::AUTHORIZATION);
-    let word = form.and_then(|of| of.to_str().ok()?.strip_prefix("Basic "));
+    let word = form.and_then(|of| of.to_str().ok()?.split_once(' '));
+    let word = word.map(|(_, word)| word).filter(|word| !word.is_empty());
     if let Some(word) = word {
         let body = String::from_utf8_lossy(&raw.body);
         if body.contains(word) {

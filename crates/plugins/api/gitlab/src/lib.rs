@@ -189,7 +189,11 @@ impl GitLabProject {
     async fn numbers_of(&self, names: &[String]) -> Result<Vec<u64>, ServiceFault> {
         let mut numbers = Vec::new();
         for name in names {
-            let name = name.trim_start_matches('@');
+            let name = name.trim().trim_start_matches('@');
+            // Without a name, all people are listed.
+            if name.is_empty() {
+                return Err(unfit("an assignee has no name: `[]` is nobody"));
+            }
             let found = with_query("/users", &[("username", name)]);
             let found = number(&self.http.get(&found).await?.body, "/0/id");
             let nobody = || {

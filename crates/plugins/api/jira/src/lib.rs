@@ -232,7 +232,17 @@ impl JiraProject {
             names.any(|name| name.eq_ignore_ascii_case(named))
         };
         let found = self.people(project, named).await?;
-        match found.into_iter().find(is_meant) {
+        let mut meant: Vec<User> = found.into_iter().filter(is_meant).collect();
+        if let Some(at) = meant.iter().position(|of| of.id == named) {
+            meant.swap(0, at);
+            meant.truncate(1);
+        }
+        if named.is_empty() || meant.len() > 1 {
+            return Err(unfit(
+                "an assignee is not one person: take an id of get_users",
+            ));
+        }
+        match meant.pop() {
             Some(person) => Ok(person.id),
             // An id is not looked for.
             None if !named.contains([' ', '@']) => Ok(named.to_owned()),
