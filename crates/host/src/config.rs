@@ -166,6 +166,9 @@ impl Config {
                 if let Some(path) = &mut text.file.ca_file {
                     env.resolve(path, base.as_deref())?;
                 }
+                if let Some(EmbeddingsConfig::Static { dir }) = &mut text.file.embeddings {
+                    env.resolve(dir, base.as_deref())?;
+                }
                 config.layer(std::mem::take(&mut text.file), &|key| text.place(key));
             }
         }

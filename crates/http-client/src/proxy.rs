@@ -59,7 +59,9 @@ impl Proxy {
         };
         let url = url::Url::parse(&whole).map_err(|_| InvalidProxy("write http://HOST:PORT"))?;
         let host = url.host_str().unwrap_or_default();
-        if host.is_empty() || url.port() == Some(0) {
+        // A sign in a password that ends the host early would show a part of it in its place.
+        let has_more = !matches!(url.path(), "" | "/") || url.query().or(url.fragment()).is_some();
+        if host.is_empty() || url.port() == Some(0) || has_more {
             return Err(InvalidProxy("write http://HOST:PORT"));
         }
         let port = url.port().unwrap_or(if is_tls { 443 } else { 80 });

@@ -195,6 +195,9 @@ impl<'b> Tensors<'b> {
             "I64" => each(bytes, |bytes| i64::from_le_bytes(bytes) as f32),
             other => return Err(format!("its numbers are {other}")),
         };
+        if !numbers.iter().all(|number| number.is_finite()) {
+            return Err("it has numbers that are not finite".to_owned());
+        }
         Ok(numbers)
     }
 }

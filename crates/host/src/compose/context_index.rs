@@ -91,8 +91,7 @@ pub fn embedder(
     let (api, base_url, model, key) = match value {
         EmbeddingsConfig::None => return Ok(None),
         EmbeddingsConfig::Static { dir } => {
-            let dir = env.cwd.join(dir);
-            let files = Workspace::open(ambient, &dir, &dir, Access::Read);
+            let files = Workspace::open(ambient, dir, dir, Access::Read);
             let files = files.map_err(|error| unavailable(&error))?;
             let model = StaticModel::read(&files)
                 .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))?;
