@@ -4,7 +4,7 @@
 use crate::connector::MARKDOWN;
 use crate::index::ContextReader;
 use crate::terms::{AskedTerms, Terms};
-use crate::vectors::{OF_CHUNKS, QueryVector};
+use crate::vectors::{ChunkFilter, OF_CHUNKS, QueryVector};
 use crate::{Error, ErrorKind};
 use rusqlite::{Row, params};
 use serde::Serialize;
@@ -80,12 +80,12 @@ impl SearchMode {
 }
 
 impl SearchQuery {
-    /// SQL over `c`, `d` and `s`, a chunk, its document and its source, with the source as `?3` and the path as `?4`.
-    pub(crate) fn filter(&self) -> Option<&'static str> {
-        let is_filtered = self.source.is_some() || self.path.is_some();
-        is_filtered.then_some(
-            "(?3 IS NULL OR s.name = ?3) AND (?4 IS NULL OR substr(d.source_id, 1, length(?4)) = ?4)",
-        )
+    /// The chunks that it may find.
+    fn among(&self) -> ChunkFilter<'_> {
+        ChunkFilter {
+            source: self.source.as_deref(),
+            path: self.path.as_deref(),
+        }
     }
 }
 
@@ -214,7 +214,7 @@ impl ContextReader {
         if query.mode.has_meaning() {
             let vector = query.vector.as_ref();
             let vector = vector.ok_or_else(|| wrong("the query has no vector".to_owned()))?;
-            let near = self.nearest(vector, query, CANDIDATES)?;
+            let near = self.nearest(vector, query.among(), CANDIDATES)?;
             for (chunk, part) in parts(near, query.mode, OF_MEANING) {
                 found.entry(chunk).or_default().semantic = Some(part);
             }
@@ -278,7 +278,7 @@ impl ContextReader {
 
     /// The best chunks with their scores.
     fn ranked(&self, asked: &AskedTerms, query: &SearchQuery) -> Result<Vec<(i64, f64)>, Error> {
-        let filter = match query.filter() {
+        let filter = match query.among().sql() {
             None => String::new(),
             // The plus keeps the table from being asked once for each chunk.
             Some(filter) => format!("AND +rowid IN (SELECT c.id {OF_CHUNKS} WHERE {filter})"),
@@ -292,7 +292,7 @@ impl ContextReader {
         };
         let most = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
         let expression = asked.expression();
-        let rows = match query.filter() {
+        let rows = match query.among().sql() {
             None => ranked.query_map(params![expression, most], read)?,
             Some(_) => {
                 ranked.query_map(params![expression, most, query.source, query.path], read)?

@@ -2,7 +2,6 @@
 //! their digests: a text that is there twice, moved or renamed is embedded once.
 
 use crate::index::{ContextIndex, ContextReader};
-use crate::search::SearchQuery;
 use crate::{Error, ErrorKind};
 use rusqlite::types::Null;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -251,7 +250,7 @@ impl ContextReader {
     pub(crate) fn nearest(
         &self,
         asked: &QueryVector,
-        query: &SearchQuery,
+        among: ChunkFilter<'_>,
         most: usize,
     ) -> Result<Vec<(i64, f64)>, Error> {
         let known: Option<String> = self
@@ -266,12 +265,12 @@ impl ContextReader {
             return Err(Error::new(ErrorKind::FixInput, text));
         }
         self.db.execute_batch(MAPPED)?;
-        let filter = query.filter();
+        let filter = among.sql();
         let below = match filter {
             Some(filter) => format!("WHERE digest IN (SELECT c.digest {OF_CHUNKS} WHERE {filter})"),
             None => String::new(),
         };
-        let SearchQuery { source, path, .. } = query;
+        let ChunkFilter { source, path } = among;
         let sql = format!("SELECT id, vector FROM vectors {below}");
         let mut all = self.db.prepare(&sql)?;
         let mut rows = match filter {
@@ -321,6 +320,23 @@ impl ContextReader {
         }
         found.truncate(most);
         Ok(found)
+    }
+}
+
+/// Only the chunks of a source, and only those of documents below a path; without both, all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkFilter<'a> {
+    pub(crate) source: Option<&'a str>,
+    pub(crate) path: Option<&'a str>,
+}
+
+impl ChunkFilter<'_> {
+    /// SQL over `c`, `d` and `s`, a chunk, its document and its source, with the source as `?3` and the path as `?4`.
+    pub(crate) fn sql(self) -> Option<&'static str> {
+        let is_filtered = self.source.is_some() || self.path.is_some();
+        is_filtered.then_some(
+            "(?3 IS NULL OR s.name = ?3) AND (?4 IS NULL OR substr(d.source_id, 1, length(?4)) = ?4)",
+        )
     }
 }
 

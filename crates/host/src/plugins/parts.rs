@@ -95,7 +95,7 @@ impl PackageParts {
     fn take(
         &mut self,
         part: Part<'_>,
-        bytes: &Vec<u8>,
+        bytes: &[u8],
         package: &FoundPackage,
         origin: &Origin,
     ) -> Result<(), String> {
@@ -120,7 +120,7 @@ impl PackageParts {
                 text(commands::MAX_FILE)?;
                 self.agents.push(PackageAgent {
                     path: package.dir.join(path),
-                    bytes: bytes.clone(),
+                    bytes: bytes.to_vec(),
                 });
             }
             Part::Servers(layout) => {
