@@ -16,4 +16,5 @@ pub use grants::PackageGrant;
 pub(crate) use grants::gates;
 pub use origin::{PluginOrigin, PluginSource};
 pub use package::{FoundPackage, GrantCheck, Standing};
+pub(crate) use parts::MarkdownParts;
 pub use parts::{AgentForm, PackageParts};

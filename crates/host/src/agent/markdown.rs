@@ -3,7 +3,7 @@
 
 use super::{AgentFile, ForeignKeys};
 use crate::limits::LimitsConfig;
-use builtins::front_matter::FrontMatter;
+use crate::plugins::MarkdownParts;
 use llm_worker::Effort;
 
 /// Tools of Claude Code that have another name here.
@@ -25,21 +25,18 @@ pub(super) struct MarkdownAgent {
 /// # Errors
 /// The front matter cannot be read or has no description, or there is no text below it.
 pub(super) fn read(text: &str) -> Result<MarkdownAgent, String> {
-    let (fields, body) = FrontMatter::read(text)?;
-    let Some(description) = fields.get("description") else {
-        return Err("it has no description in front matter".to_owned());
-    };
-    let prompt = body.trim();
-    if prompt.is_empty() {
-        return Err("it has no prompt below its front matter".to_owned());
-    }
+    let MarkdownParts {
+        fields,
+        description,
+        prompt,
+    } = MarkdownParts::read(text)?;
     let mut agent = MarkdownAgent {
         name: fields
             .get("name")
             .filter(|name| is_name(name))
             .map(str::to_owned),
         file: AgentFile {
-            description: description.to_owned(),
+            description,
             prompt: prompt.to_owned(),
             ..AgentFile::default()
         },

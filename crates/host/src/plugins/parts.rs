@@ -5,6 +5,7 @@ use super::content;
 use super::package::FoundPackage;
 use crate::plain_file;
 use builtins::commands::{self, command};
+use builtins::front_matter::FrontMatter;
 use builtins::skills::{self, Origin, SkillEntry};
 use plugin::{Content, Layout, PackageServer};
 use pod::feature::CommandDeclaration;
@@ -50,6 +51,32 @@ impl AgentForm {
         let is = |known: &str| ending.eq_ignore_ascii_case(known);
         let form = is("toml").then_some(Self::Toml);
         form.or_else(|| is("md").then_some(Self::Markdown))
+    }
+}
+
+/// What a Markdown file must have to describe an agent.
+pub(crate) struct MarkdownParts<'a> {
+    pub(crate) fields: FrontMatter,
+    pub(crate) description: String,
+    pub(crate) prompt: &'a str,
+}
+
+impl<'a> MarkdownParts<'a> {
+    /// # Errors
+    /// The front matter cannot be read or has no description, or there is no text below it.
+    pub(crate) fn read(text: &'a str) -> Result<Self, String> {
+        let (fields, body) = FrontMatter::read(text)?;
+        let description = fields.get("description");
+        let description = description.ok_or("it has no description in front matter")?;
+        let prompt = body.trim();
+        if prompt.is_empty() {
+            return Err("it has no prompt below its front matter".to_owned());
+        }
+        Ok(Self {
+            description: description.to_owned(),
+            fields,
+            prompt,
+        })
     }
 }
 
@@ -117,7 +144,11 @@ impl PackageParts {
                     .push(command(&name, text(commands::MAX_FILE)?, origin)?);
             }
             Part::Agent(path) => {
-                text(commands::MAX_FILE)?;
+                let text = text(commands::MAX_FILE)?;
+                // More is known of it when it is used.
+                if AgentForm::of(path) == Some(AgentForm::Markdown) {
+                    MarkdownParts::read(&text.replace("\r\n", "\n"))?;
+                }
                 self.agents.push(PackageAgent {
                     path: package.dir.join(path),
                     bytes: bytes.to_vec(),

@@ -396,7 +396,8 @@ fn a_run_that_cannot_go_on_leaves_no_process() {
     );
     let around = scene.path("project");
     let run = std::thread::scope(|threads| {
-        let run = threads.spawn(|| limited(&scene, 80, &["run", "--pod", "p", "-m", &model, "go"]));
+        let run =
+            threads.spawn(|| limited(&scene, 120, &["run", "--pod", "p", "-m", &model, "go"]));
         let pid = reached(&around.join("started"));
         // It does not fit into the journal any more.
         assert_ne!(
