@@ -377,3 +377,40 @@ fn same_call(tool: &str, arguments: &Map<String, Value>) -> String {
     arguments.sort_all_objects();
     format!("{tool} {arguments}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pod_calls::{DoorWaits, ToolFilter};
+
+    /// A call where there is no pod.
+    fn called(arguments: &Value, state: &str) -> Fault {
+        let server = McpServer::new(PodCalls {
+            dir: "/proc/none".into(),
+            name: "p".to_owned(),
+            client: "test".to_owned(),
+            filter: ToolFilter::default(),
+            waits: DoorWaits::default(),
+            start: None,
+        });
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let cancel = CancellationToken::new();
+        let call = server.call("Read", arguments, Some(state.to_owned()), &cancel, &|_| ());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        runtime.unwrap().block_on(call).err().unwrap()
+    }
+
+    #[test]
+    fn a_state_is_of_its_call_alone() {
+        let arguments = json!({ "path": "a" });
+        let same = same_call("Read", arguments.as_object().unwrap());
+        let digest = blake3::hash(same.as_bytes()).to_hex();
+        let state = format!("{KEY}1-{}", &digest[..MARK]);
+        assert!(matches!(called(&arguments, &state), Fault::Unavailable(_)));
+        let other = json!({ "path": "b" });
+        assert!(matches!(called(&other, &state), Fault::Refused(_)));
+        assert!(matches!(called(&arguments, "s1"), Fault::Refused(_)));
+    }
+}
