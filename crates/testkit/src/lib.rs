@@ -45,5 +45,5 @@ pub use points::KillPoints;
 pub use rig::{PodRun, PodUnderTest, RunEnd, TERMS, read};
 pub use ruling::Ruling;
 pub use server::{Expected, ScriptedServer, SeenRequest, ServerAnswer, on};
-pub use sources::{answered, data};
+pub use sources::{answered, data, holds};
 pub use tool::FnTool;

@@ -535,7 +535,7 @@ async fn whole(client: &HttpClient, request: &HttpRequest<'_>) -> Result<Raw, Er
     })
 }
 
-/// An answer without the word that was sent as a key: a vendor may repeat it, and whoever removes the token later does not
+/// An answer without the word that was sent as a key: a vendor may repeat it, and the redaction of the token does not
 /// find it where it stands in one word with the user.
 fn without_password(mut raw: Raw, headers: &HeaderMap) -> Raw {
     let form = headers.get(header::AUTHORIZATION);
