@@ -180,10 +180,10 @@ pub(crate) enum Command {
     /// List, check, test, create, add, update and remove plugins, which are packages of tools
     #[command(subcommand)]
     Plugin(PluginAction),
-    /// Add, list, show, pin and remove MCP servers, which offer tools
+    /// Add, list, show, pin and remove MCP servers, which offer tools, or serve one
     #[command(subcommand)]
     Mcp(McpAction),
-    /// Index the documents of this project, and search them by words
+    /// Index the documents of this project, and search them
     #[command(subcommand)]
     Context(ContextAction),
     /// Check the environment, configuration, models, sandbox and journals
