@@ -333,6 +333,11 @@ fn refusals_have_the_words_of_gitlab_and_the_next_step() {
             json!({ "title": "x", "assignees": ["@nobody"] }),
             ["knows nobody with the name `nobody`", "get_users"],
         ),
+        (
+            "create_issue",
+            json!({ "title": "x", "assignees": ["@"] }),
+            ["an assignee has no name", "`[]` is nobody"],
+        ),
         ("get_issue", json!({ "key": "5" }), ["key `5`", "gitlab#N"]),
         (
             "get_issues",
